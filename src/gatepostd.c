@@ -10,6 +10,7 @@
 #include "http/listen_check.h"
 #include "http/tls.h"
 #include "kafka/clients_check.h"
+#include "spool/spool_place.h"
 
 static void
 usage(FILE *out)
@@ -91,7 +92,8 @@ main(int argc, char **argv)
         log_warnings(config);
         if (tls_check_strength(config, problems_print) != 0 || clients_check(config, problems_print) != 0 ||
             (only_check &&
-             (tls_check_dates(config, problems_print) != 0 || listen_check(config, problems_print) != 0)))
+             (tls_check_dates(config, problems_print) != 0 || listen_check(config, problems_print) != 0 ||
+              spool_place_check(config, problems_print) != 0)))
                 status = EX_CONFIG;
         else if (!only_check)
                 status = daemon_run(config);

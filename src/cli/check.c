@@ -12,6 +12,7 @@
 #include "http/listen_check.h"
 #include "http/tls.h"
 #include "kafka/clients_check.h"
+#include "spool/spool_place.h"
 
 static int is_strict, as_json;
 
@@ -59,6 +60,7 @@ check(const struct config *config)
         status |= tls_check_dates(config, report);
         status |= clients_check(config, report);
         status |= listen_check(config, report);
+        status |= spool_place_check(config, report);
         return status != 0 || (is_strict && reported.n_warnings > 0) ? EX_CONFIG : 0;
 }
 

@@ -171,7 +171,10 @@ later_line(const struct ini *ini, const char *section, const char *one, const ch
         return a > b ? a : b;
 }
 
-/* Set the lines of the addresses; those that are invalid are reported, and the configuration is refused. */
+/*
+ * Set the lines of addresses and the spool; those that are invalid are reported, and the configuration is
+ * refused.
+ */
 static void
 set_lines(struct config *config, const struct ini *ini)
 {
@@ -186,6 +189,8 @@ set_lines(struct config *config, const struct ini *ini)
         }
         if (config->admin != NULL)
                 config->admin->line = ini_line(ini, "admin", "", "listen");
+        config->spool_line = ini_line(ini, "receiver", "", "spool");
+        config->spool_max_line = ini_line(ini, "receiver", "", "spool_max");
 }
 
 /* A value of 0 is invalid and has been reported. */

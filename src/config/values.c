@@ -272,6 +272,18 @@ set_header(struct setting *s)
         return set_text(s);
 }
 
+/* The working directory of a daemon is not that of gatepost. */
+static int
+set_directory(struct setting *s)
+{
+        if (*s->value != '/')
+                return error_set(s->error,
+                                 "'%.200s' is not an absolute path; it begins with a slash, such as "
+                                 "/var/lib/gatepost/%s",
+                                 s->value, s->option->name);
+        return set_text(s);
+}
+
 static int
 set_secret(struct setting *s)
 {
@@ -401,7 +413,7 @@ static int (*const setters[])(struct setting *s) = {
     [OPTION_CE_SCHEMA] = set_ce_schema,
     [OPTION_URL] = set_url,
     [OPTION_API_KEY] = set_api_key,
-    [OPTION_DIRECTORY] = set_text,
+    [OPTION_DIRECTORY] = set_directory,
     [OPTION_FILE] = set_text,
     [OPTION_PRIVATE_FILE] = set_private_file,
 };

@@ -14,6 +14,7 @@
 #define LONG_TOLERANCE_MS (24 * 3600000)
 #define LONG_UNGUARDED_MS 900000
 #define SHORT_WINDOW_MS 3600000
+#define SPOOL_WINDOW_MS (2 * 3600000) /* of use with a spool */
 
 static void
 warn_about_listeners(const struct config *config, struct problems *problems)
@@ -187,6 +188,35 @@ warn_about_window(const struct config *config, const struct ini *ini, struct pro
                               number_format_duration(config->dedup_window_ms, window));
 }
 
+/*
+ * Half of dedup_window is for the time in a spool, the other half for the service's attempts
+ * (model/judge.c).
+ */
+static void
+warn_about_spool(const struct config *config, struct problems *problems)
+{
+        char window[NUMBER_TEXT_SIZE], half[NUMBER_TEXT_SIZE];
+
+        if (config->spool == NULL && config->spool_max_line != 0)
+                problems_warn(
+                    problems, config->spool_max_line,
+                    "spool_max has no effect without spool; set spool = /var/lib/gatepost/spool, or "
+                    "remove it");
+        if (config->spool == NULL)
+                return;
+        if (!(config->roles & CONFIG_RECEIVER))
+                problems_warn(
+                    problems, config->spool_line,
+                    "this process is no receiver: it stores nothing in the spool and does not drain "
+                    "it; remove spool, or add receiver to roles");
+        else if (config->dedup_window_ms < SPOOL_WINDOW_MS)
+                problems_warn(problems, config->spool_line,
+                              "dedup_window = %s: deliveries that are spooled for more than %s go to "
+                              "quarantine; make it at least twice the longest outage of Kafka",
+                              number_format_duration(config->dedup_window_ms, window),
+                              number_format_duration(config->dedup_window_ms / 2, half));
+}
+
 /* Return the line of a trusted_proxy that is any address, or 0. */
 static size_t
 line_of_any_proxy(const struct ini *ini)
@@ -224,6 +254,7 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
         }
         if (config->roles & CONFIG_ROUTER)
                 warn_about_window(config, ini, problems);
+        warn_about_spool(config, problems);
         warn_about_admin(config, problems);
         warn_about_tolerances(config, ini, problems);
         warn_about_secrets(config, ini, problems);

@@ -5,31 +5,21 @@
 #include <ifaddrs.h>
 #include <libgen.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <netinet/in.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/mem.h"
 
 /* Of the systemd units. */
-#define SERVICE_USER "gatepost"
 #define SERVICE_DIRECTORY "/run/gatepost"
 
 #define DEFAULT_UNPRIVILEGED_PORT 1024
-
-/* The account of a daemon. */
-struct account {
-        uid_t user;
-        gid_t group;
-        int may_bind_any_port;
-};
 
 enum listen_verdict {
         POSSIBLE,
@@ -37,34 +27,6 @@ enum listen_verdict {
         NOT_FOR_THIS_ONE, /* only for an account with a privilege, or with a socket unit */
         IMPOSSIBLE,
 };
-
-/* Return whether this process has CAP_NET_BIND_SERVICE. */
-static int
-has_capability(void)
-{
-        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-        struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
-
-        return syscall(SYS_capget, &header, sets) == 0 &&
-               (sets[0].effective & (UINT32_C(1) << CAP_NET_BIND_SERVICE)) != 0;
-}
-
-static struct account
-this_account(void)
-{
-        return (struct account){geteuid(), getegid(), has_capability()};
-}
-
-/* The units give their user no capability. */
-static struct account
-service_account(void)
-{
-        const struct passwd *user = getpwnam(SERVICE_USER);
-
-        if (user == NULL || user->pw_uid == geteuid())
-                return this_account();
-        return (struct account){user->pw_uid, user->pw_gid, 0};
-}
 
 static int
 least_port(void)
@@ -128,17 +90,6 @@ check_inet(const struct config_listen *listen, const struct account *account, st
         return POSSIBLE_LATER;
 }
 
-/* For another account than this one, only the mode is known. */
-static int
-may_write(const char *directory, const struct stat *st, const struct account *account)
-{
-        if (account->user == geteuid())
-                return faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) == 0;
-        if (st->st_uid == account->user)
-                return (st->st_mode & S_IWUSR) != 0;
-        return (st->st_mode & (st->st_gid == account->group ? S_IWGRP : S_IWOTH)) != 0;
-}
-
 /* Check the directory of a socket. */
 static enum listen_verdict
 check_directory(const char *directory, const struct account *account, struct error *error)
@@ -157,7 +108,7 @@ check_directory(const char *directory, const struct account *account, struct err
                 (void)error_set(error, "%s is not a directory", directory);
                 return IMPOSSIBLE;
         }
-        if (may_write(directory, &st, account))
+        if (account_may_write(account, directory, &st))
                 return POSSIBLE;
         (void)
             error_set(error,
@@ -204,7 +155,7 @@ static int
 check_and_report(const struct config *config, const struct config_listen *listen, const char *section,
                  problems_reporter *report)
 {
-        const struct account account = service_account();
+        const struct account account = account_service();
         struct error error;
         enum listen_verdict verdict = is_made_by_unit(listen) ? POSSIBLE : check(listen, &account, &error);
         char text[sizeof(error.text) + 128];
@@ -253,7 +204,7 @@ is_denied(const struct config_listen *listen)
 static int
 check_start(const struct config_listen *listen, const char *section, struct error *error)
 {
-        struct account account = this_account();
+        struct account account = account_this();
         enum listen_verdict verdict;
 
         if (listen->address.ss_family == AF_UNIX) {

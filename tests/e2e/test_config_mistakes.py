@@ -77,6 +77,14 @@ ERRORS = [
     ("receiver", "listen = unix:/run/gatepost/", "does not end with a slash"),
     ("receiver", "listen = unix:/tmp/gatepost.sock|listen=unix:/tmp/../tmp/gatepost.sock", "duplicate"),
     ("admin", "listen = unix:/tmp/./a.sock|[receiver]|listen=unix:/tmp/a.sock", "the admin endpoint needs another"),
+    ("receiver", "spool = spool", "'spool' is not an absolute path; it begins with a slash, such as /var/lib/gatepost/spool"),
+    ("receiver", "spool = ~/spool", "is not an absolute path"),
+    ("receiver", "spool = /nonexistent/spool", "/nonexistent: No such file or directory; create it"),
+    ("receiver", "spool = /etc/passwd", "/etc/passwd is not a directory; name another one"),
+    ("receiver", "spool = /etc/passwd/spool", "/etc/passwd is not a directory"),
+    ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 10GB", "did you mean 10GiB?"),
+    ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 100KiB", "not between 1MiB and 1024GiB"),
+    ("receiver", "spool_dir = /var/lib/gatepost/spool", "no option 'spool_dir'"),
     ("admin", "listen = unix:/nonexistent/admin.sock", "/nonexistent: No such file or directory"),
     ("admin", "listen = 0.0.0.0:9464", "has no authentication"),
     ("admin", "listen = 9464", "has no address; write 127.0.0.1:8080"),
@@ -203,6 +211,10 @@ WARNINGS = [
     ("source invoicing", "tolerance = 30h", "send it again as another event for 30h"),
     ("source invoicing", "tolerance = 1h|replay_guard = off", "because replay_guard is off"),
     ("router", "dedup_window = 10min", "signed anew"),
+    ("receiver", "spool_max = 1GiB", "no effect without spool; set spool = /var/lib/gatepost/spool"),
+    ("receiver", "spool = /dev/shm/gatepost-spool|spool_max = 1MiB", "a reboot loses deliveries that were answered 200; use"),
+    ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 1MiB|[gatepost]|roles = router", "stores nothing in the spool"),
+    ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 1MiB|[router]|dedup_window = 90min", "for more than 45min go to quarantine"),
     ("source second", "path = /second|secret = 7d8f0c1b2a3e4f5061728394a5b6c7d8", "have a secret in common"),
     ("kafka", "bootstrap.servers = embedded", "for experiments"),
     ("kafka", "security.protocol = SSL|enable.ssl.certificate.verification = false", "not verified"),
@@ -225,6 +237,8 @@ WARNINGS = [
 FINE = [
     ("receiver", "listen = 0.0.0.0:8080|trusted_proxy = 192.0.2.1"),
     ("receiver", "listen = unix:/run/gatepost/receiver.sock"),
+    ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 1MiB"),
+    ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 1MiB|[router]|dedup_window = 2h"),
     ("kafka", f"{SASL}|sasl.mechanism = OAUTHBEARER|enable.sasl.oauthbearer.unsecure.jwt = T"),
     ("kafka", "bootstrap.servers = kafka1, kafka2:9093 ,[::1]:9092"),
     ("kafka", "linger.ms = 100|session.timeout.ms = 30000|heartbeat.interval.ms = 10000|transaction.timeout.ms = 60000"),
@@ -242,6 +256,7 @@ FINE = [
 def startable(text, directory):
     """The same configuration on free ports, and with sockets in this directory."""
     text = re.sub(r"(?m)^(listen ?= ?\S+):(?:80|94)\d\d$", r"\1:0", text)
+    text = re.sub(r"/(?:var/tmp|dev/shm)/gatepost-spool", f"{directory}/spool", text)
     return text.replace("unix:/run/gatepost/", f"unix:{directory}/")
 
 
@@ -391,6 +406,29 @@ def test_check_ends_with_a_summary(check, tmp_path):
     assert last_line(written("kafka", "acks = 1")) == "gatepost check: FILE is refused: 1 error, 0 warnings"
 
 
+def test_directory_of_the_spool_that_is_not_its_own_gets_a_warning(check, tmp_path):
+    spool = tmp_path / "spool"
+    spool.mkdir(0o700)
+    text = written("receiver", f"spool = {spool}|spool_max = 1MiB")
+    for name in ("lock", "0000000000000001.spool", "0000000000000001.spool.damaged", ".hidden"):
+        (spool / name).touch()
+    assert check(text) == (0, [])
+    spool.chmod(0o750)
+    status, problems = check(text)
+    assert status == 0 and len(problems) == 1, problems
+    assert f"FILE:4: warning: spool: others can open {spool} (mode 0750), which holds bodies; chmod 700 {spool}" in problems
+    spool.chmod(0o700)
+    (spool / "dump.rdb").touch()
+    status, problems = check(text)
+    assert status == 0 and len(problems) == 1 and f"{spool} has other files (1); use a directory of its own" in problems[0], problems
+
+
+def test_spool_larger_than_its_file_system_gets_a_warning(check):
+    status, problems = check(written("receiver", "spool = /dev/shm/gatepost-spool|spool_max = 1024GiB"))
+    assert status == 0 and len(problems) == 2 and "is in memory" in problems[0], problems
+    assert re.match(r"FILE:5: warning: spool_max: it is larger than the file system of /dev/shm, which has \d+ MiB; ", problems[1]), problems
+
+
 # The start
 
 # These addresses depend on the machine: check warns, and gatepostd starts when it has them.
@@ -454,6 +492,11 @@ def test_directory_that_is_not_writable_is_a_warning_and_not_a_restart_loop(unpr
     assert status == 0 and re.search(r"^FILE:3: warning: listen: .* is not writable for gatepostd", errors, re.M), errors
     status, log = unprivileged(text, "gatepostd")
     assert status == EX_CONFIG and "is not writable for gatepostd" in log
+
+
+def test_spool_that_cannot_be_created_gets_a_warning(unprivileged):
+    status, errors = unprivileged(written("receiver", "spool = DIRECTORY/spool|spool_max = 1MiB"), "gatepost", "check")
+    assert status == 0 and re.search(r"^FILE:4: warning: spool: \S+ is not writable for gatepostd; give it to the user of gatepostd", errors, re.M), errors
 
 
 def test_missing_directory_of_a_socket_ends_the_start_with_78(unprivileged):

@@ -1,0 +1,26 @@
+#ifndef BASE_ACCOUNT_H
+#define BASE_ACCOUNT_H
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* The account of a daemon, to check beforehand what it will be allowed to do. */
+struct account {
+        uid_t user;
+        gid_t group;
+        int may_bind_any_port;
+};
+
+/* Return the account of this process. */
+struct account account_this(void);
+
+/* Return the account of the systemd units, or that of this process if the machine does not have it. */
+struct account account_service(void);
+
+/*
+ * Return whether an account may create files in a directory. For another account than this one, only the mode
+ * is known.
+ */
+int account_may_write(const struct account *account, const char *directory, const struct stat *st);
+
+#endif
