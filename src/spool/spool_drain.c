@@ -340,18 +340,11 @@ wait_for_reports(struct spool_drain *drain)
                 producer_serve(drain->producer);
 }
 
-static const struct segment_drain_window *
-choose_window(const struct spool_drain *drain)
-{
-        if (!drain->is_proven)
-                return &single;
-        return drain->owner.has_traffic(drain->owner.arg) ? &beside : &alone;
-}
-
 /* Do what can be done without waiting. */
 static void
 take_turn(struct spool_drain *drain)
 {
+        const struct segment_drain_window *window;
         struct error error;
         uint64_t number;
 
@@ -367,7 +360,10 @@ take_turn(struct spool_drain *drain)
         }
         if (drain->segment == NULL || clock_monotonic_ms() < drain->pause_until || !has_producer(drain))
                 return;
-        if (segment_drain_send(drain->segment, drain->producer, choose_window(drain), &error) != 0)
+        window = drain->owner.has_traffic(drain->owner.arg) ? &beside : &alone;
+        if (!drain->is_proven)
+                window = &single;
+        if (segment_drain_send(drain->segment, drain->producer, window, &error) != 0)
                 note_failure(drain, error.text);
         end_pass(drain);
 }
