@@ -48,6 +48,8 @@ static const struct {
     {"receiver", "threads", "2"},
     {"receiver", "max_body", "2MiB"},
     {"receiver", "ack_timeout", "9s"},
+    {"receiver", "spool", "/var/lib/gatepost/spool"},
+    {"receiver", "spool_max", "1GiB"},
     {"router", "dedup_window", "4d"},
     {"topics", "prefix", "another"},
     {"admin", "listen", "off"},
