@@ -1,0 +1,280 @@
+#include "disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define MAX_OPS 100000
+
+struct disk_op *disk_ops;
+size_t disk_n_ops;
+char disk_names[DISK_MAX_FILES][64];
+unsigned disk_n_files;
+int disk_ignores_syncs, disk_ignores_directory_syncs, disk_fails_with;
+long disk_fails_at = -1, disk_n_calls;
+uint64_t disk_unreadable_from, disk_unreadable_to;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static char recorded[PATH_MAX];
+static int files[DISK_MAX_FILES]; /* descriptors; -1: closed, or not known */
+
+int __real_openat(int directory, const char *name, int flags, ...);
+ssize_t __real_write(int fd, const void *bytes, size_t len);
+ssize_t __real_writev(int fd, const struct iovec *vectors, int n);
+ssize_t __real_pread(int fd, void *bytes, size_t len, off_t offset);
+int __real_fdatasync(int fd);
+int __real_fsync(int fd);
+int __real_unlinkat(int directory, const char *name, int flags);
+
+/* Return the number of a file, or -1 if its descriptor is not one. */
+static int
+file_of(int fd)
+{
+        for (unsigned i = 0; fd >= 0 && i < disk_n_files; i++) {
+                if (files[i] == fd)
+                        return (int)i;
+        }
+        return -1;
+}
+
+static int
+is_recorded_directory(int fd)
+{
+        char link[64], path[PATH_MAX];
+        ssize_t n;
+
+        if (recorded[0] == '\0')
+                return 0;
+        (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        n = readlink(link, path, sizeof(path) - 1);
+        if (n < 0)
+                return 0;
+        path[n] = '\0';
+        return strcmp(path, recorded) == 0;
+}
+
+static struct disk_op *
+add(enum disk_op_kind kind, unsigned file)
+{
+        struct disk_op *op = &disk_ops[disk_n_ops++];
+
+        if (disk_n_ops == MAX_OPS)
+                abort();
+        *op = (struct disk_op){.kind = kind, .file = file};
+        return op;
+}
+
+/* Whether this call is to fail; then errno is set. With the mutex held. */
+static int
+fails(void)
+{
+        if (disk_n_calls++ != disk_fails_at)
+                return 0;
+        errno = disk_fails_with;
+        return 1;
+}
+
+void
+disk_record(const char *directory)
+{
+        if (realpath(directory, recorded) == NULL)
+                abort();
+        disk_ops = calloc(MAX_OPS, sizeof(*disk_ops));
+        disk_n_ops = 0;
+        disk_n_files = 0;
+        disk_n_calls = 0;
+}
+
+void
+disk_stop(void)
+{
+        pthread_mutex_lock(&mutex);
+        recorded[0] = '\0';
+        for (unsigned i = 0; i < DISK_MAX_FILES; i++)
+                files[i] = -1;
+        pthread_mutex_unlock(&mutex);
+}
+
+void
+disk_forget(void)
+{
+        for (size_t i = 0; i < disk_n_ops; i++)
+                free(disk_ops[i].bytes);
+        free(disk_ops);
+        disk_ops = NULL;
+        disk_n_ops = 0;
+        disk_n_files = 0;
+        disk_fails_at = -1;
+}
+
+void
+disk_note_answer(unsigned answer)
+{
+        pthread_mutex_lock(&mutex);
+        add(DISK_ANSWER, 0)->answer = answer;
+        pthread_mutex_unlock(&mutex);
+}
+
+int
+__wrap_openat(int directory, const char *name, int flags, ...)
+{
+        va_list args;
+        mode_t mode = 0;
+        int fd = -1;
+
+        if (flags & O_CREAT) {
+                va_start(args, flags);
+                mode = va_arg(args, mode_t);
+                va_end(args);
+        }
+        if (!(flags & O_CREAT) || strstr(name, ".spool") == NULL || !is_recorded_directory(directory))
+                return __real_openat(directory, name, flags, mode);
+        pthread_mutex_lock(&mutex);
+        if (!fails())
+                fd = __real_openat(directory, name, flags, mode);
+        if (fd >= 0) {
+                int known = file_of(fd);
+
+                if (known >= 0)
+                        files[known] = -1; /* it was closed */
+                (void)snprintf(disk_names[disk_n_files], sizeof(disk_names[0]), "%s", name);
+                files[disk_n_files] = fd;
+                add(DISK_CREATE, disk_n_files++);
+        }
+        pthread_mutex_unlock(&mutex);
+        return fd;
+}
+
+static void
+record_write(int file, uint64_t offset, const uint8_t *bytes, size_t len)
+{
+        struct disk_op *op = add(DISK_WRITE, (unsigned)file);
+
+        op->offset = offset;
+        op->len = len;
+        op->bytes = malloc(len + 1);
+        memcpy(op->bytes, bytes, len);
+}
+
+/* Write the first len of the bytes in one piece, and record it. */
+static ssize_t
+write_recorded(int file, int fd, const struct iovec *vectors, int n, size_t len)
+{
+        uint8_t *bytes = malloc(len + 1);
+        uint64_t offset = (uint64_t)lseek(fd, 0, SEEK_CUR);
+        size_t filled = 0;
+        ssize_t written;
+
+        for (int i = 0; i < n && filled < len; i++) {
+                size_t part = vectors[i].iov_len < len - filled ? vectors[i].iov_len : len - filled;
+
+                memcpy(bytes + filled, vectors[i].iov_base, part);
+                filled += part;
+        }
+        written = __real_write(fd, bytes, len);
+        if (written > 0)
+                record_write(file, offset, bytes, (size_t)written);
+        free(bytes);
+        return written;
+}
+
+ssize_t
+__wrap_writev(int fd, const struct iovec *vectors, int n)
+{
+        size_t len = 0;
+        ssize_t written;
+        int file;
+
+        pthread_mutex_lock(&mutex);
+        file = file_of(fd);
+        for (int i = 0; i < n; i++)
+                len += vectors[i].iov_len;
+        if (file < 0) {
+                pthread_mutex_unlock(&mutex);
+                return __real_writev(fd, vectors, n);
+        }
+        if (fails()) {
+                (void)write_recorded(file, fd, vectors, n, len / 2);
+                errno = disk_fails_with;
+                written = -1;
+        } else {
+                written = write_recorded(file, fd, vectors, n, len);
+        }
+        pthread_mutex_unlock(&mutex);
+        return written;
+}
+
+ssize_t
+__wrap_write(int fd, const void *bytes, size_t len)
+{
+        const struct iovec vector = {(void *)(uintptr_t)bytes, len};
+        int is_file;
+
+        pthread_mutex_lock(&mutex);
+        is_file = file_of(fd) >= 0;
+        pthread_mutex_unlock(&mutex);
+        return is_file ? __wrap_writev(fd, &vector, 1) : __real_write(fd, bytes, len);
+}
+
+int
+__wrap_fdatasync(int fd)
+{
+        int file, result;
+
+        pthread_mutex_lock(&mutex);
+        file = file_of(fd);
+        result = file >= 0 && fails() ? -1 : 0;
+        if (file >= 0 && result == 0 && !disk_ignores_syncs)
+                add(DISK_SYNC, (unsigned)file);
+        if (file >= 0 && result != 0)
+                add(DISK_SYNC_FAILED, (unsigned)file);
+        pthread_mutex_unlock(&mutex);
+        return file >= 0 ? result : __real_fdatasync(fd);
+}
+
+int
+__wrap_fsync(int fd)
+{
+        int result;
+
+        if (!is_recorded_directory(fd))
+                return __real_fsync(fd);
+        pthread_mutex_lock(&mutex);
+        result = fails() ? -1 : 0;
+        if (result == 0 && !disk_ignores_directory_syncs)
+                add(DISK_SYNC_DIRECTORY, 0);
+        pthread_mutex_unlock(&mutex);
+        return result;
+}
+
+int
+__wrap_unlinkat(int directory, const char *name, int flags)
+{
+        pthread_mutex_lock(&mutex);
+        for (unsigned i = 0; i < disk_n_files && is_recorded_directory(directory); i++) {
+                if (strcmp(disk_names[i], name) == 0)
+                        add(DISK_REMOVE, i);
+        }
+        pthread_mutex_unlock(&mutex);
+        return __real_unlinkat(directory, name, flags);
+}
+
+ssize_t
+__wrap_pread(int fd, void *bytes, size_t len, off_t offset)
+{
+        uint64_t from = (uint64_t)offset, to = from + len;
+
+        if (disk_unreadable_to == 0 || to <= disk_unreadable_from || from >= disk_unreadable_to)
+                return __real_pread(fd, bytes, len, offset);
+        if (from < disk_unreadable_from)
+                return __real_pread(fd, bytes, disk_unreadable_from - from, offset);
+        errno = EIO;
+        return -1;
+}

@@ -1,0 +1,55 @@
+#ifndef TESTS_DISK_H
+#define TESTS_DISK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A recorder of what the spool does with its disk. It wraps openat, write, writev, fdatasync, fsync, unlinkat and pread of the
+ * program, and can make them fail. Only files in the recorded directory count.
+ */
+
+enum disk_op_kind { DISK_CREATE, DISK_WRITE, DISK_SYNC, DISK_SYNC_FAILED, DISK_SYNC_DIRECTORY, DISK_REMOVE, DISK_ANSWER };
+
+struct disk_op {
+        enum disk_op_kind kind;
+        unsigned file;    /* number of the file, in the order of creation */
+        uint64_t offset;  /* of DISK_WRITE */
+        size_t len;       /* likewise */
+        uint8_t *bytes;   /* likewise */
+        unsigned answer;  /* of DISK_ANSWER: what the test has passed */
+};
+
+#define DISK_MAX_FILES 64
+
+/* Everything since disk_record(). */
+extern struct disk_op *disk_ops;
+extern size_t disk_n_ops;
+extern char disk_names[DISK_MAX_FILES][64];
+extern unsigned disk_n_files;
+
+/* Record what happens in a directory, from now on. */
+void disk_record(const char *directory);
+
+/* Record no more. */
+void disk_stop(void);
+
+/* Release the record. */
+void disk_forget(void);
+
+/* Note that the test has got an answer. */
+void disk_note_answer(unsigned answer);
+
+/* Mutations: syncs of files, or of the directory, return 0 without effect. */
+extern int disk_ignores_syncs;
+extern int disk_ignores_directory_syncs;
+
+/* The call with this number, counted from 0 since disk_record(), fails with this errno; -1: none. A write does half of it. */
+extern long disk_fails_at;
+extern int disk_fails_with;
+extern long disk_n_calls;
+
+/* Reading fails with EIO within these bytes of any file in the directory; 0, 0: nowhere. */
+extern uint64_t disk_unreadable_from, disk_unreadable_to;
+
+#endif
