@@ -279,7 +279,9 @@ segment_drain_report(void *arg, const struct producer_outcome *outcome)
                 segment->places[sent->index].fate = FATE_ACKNOWLEDGED;
                 segment->n_acknowledged++;
                 atomic_fetch_add(&segment->stats->drained, 1);
-                atomic_fetch_sub(&segment->stats->records, 1);
+                if (atomic_load(&segment->stats->records) >
+                    0) /* a segment that is drained anew is not counted again */
+                        atomic_fetch_sub(&segment->stats->records, 1);
         } else if (outcome->is_final) {
                 refuse(segment, sent->index, outcome->failure);
         } else {

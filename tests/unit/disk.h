@@ -9,15 +9,23 @@
  * program, and can make them fail. Only files in the recorded directory count.
  */
 
-enum disk_op_kind { DISK_CREATE, DISK_WRITE, DISK_SYNC, DISK_SYNC_FAILED, DISK_SYNC_DIRECTORY, DISK_REMOVE, DISK_ANSWER };
+enum disk_op_kind {
+        DISK_CREATE,
+        DISK_WRITE,
+        DISK_SYNC,
+        DISK_SYNC_FAILED,
+        DISK_SYNC_DIRECTORY,
+        DISK_REMOVE,
+        DISK_ANSWER
+};
 
 struct disk_op {
         enum disk_op_kind kind;
-        unsigned file;    /* number of the file, in the order of creation */
-        uint64_t offset;  /* of DISK_WRITE */
-        size_t len;       /* likewise */
-        uint8_t *bytes;   /* likewise */
-        unsigned answer;  /* of DISK_ANSWER: what the test has passed */
+        unsigned file;   /* number of the file, in the order of creation */
+        uint64_t offset; /* of DISK_WRITE */
+        size_t len;      /* likewise */
+        uint8_t *bytes;  /* likewise */
+        unsigned answer; /* of DISK_ANSWER: what the test has passed */
 };
 
 #define DISK_MAX_FILES 64

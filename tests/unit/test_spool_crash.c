@@ -23,9 +23,9 @@
  */
 
 #define DELIVERIES 90
-#define BATCH 5            /* at most, in one group */
-#define SEGMENT_EVERY 13   /* batches after which the segment is ended */
-#define VARIANTS 150       /* of each prefix */
+#define BATCH 5          /* at most, in one group */
+#define SEGMENT_EVERY 13 /* batches after which the segment is ended */
+#define VARIANTS 150     /* of each prefix */
 #define BLOCK 512
 #define MAX_BODY 3000
 
@@ -203,7 +203,8 @@ tear(const struct model *model, uint8_t *bytes)
                 return model->size;
         default:
                 for (size_t at = model->synced; at < model->size;) {
-                        size_t end = (at / BLOCK + 1) * BLOCK < model->size ? (at / BLOCK + 1) * BLOCK : model->size;
+                        size_t end =
+                            (at / BLOCK + 1) * BLOCK < model->size ? (at / BLOCK + 1) * BLOCK : model->size;
 
                         if (draw(2))
                                 memset(bytes + at, 0, end - at);
@@ -334,8 +335,8 @@ run(void)
         ck_assert_int_eq(mkdir(path, 0700), 0);
         record_run(path);
         check_states();
-        printf("%zu states of %zu operations on %u files: %zu lost, %zu changed, %zu taken for damage\n", found.n, disk_n_ops,
-               disk_n_files, found.lost, found.changed, found.damaged);
+        printf("%zu states of %zu operations on %u files: %zu lost, %zu changed, %zu taken for damage\n",
+               found.n, disk_n_ops, disk_n_files, found.lost, found.changed, found.damaged);
         disk_forget();
         command = mem_printf("rm -r %s", path);
         ck_assert_int_eq(system(command), 0);
