@@ -282,6 +282,8 @@ print_kafka(const struct json_value *report)
         putchar('\n');
         if (*problem != '\0')
                 print_indented(problem);
+        if (status_number(report, "misconfiguredTopics") > 0)
+                print_indented("topics do not have the required settings; see gatepost topics list");
 }
 
 /* Print the last refusals, each with its cause. */

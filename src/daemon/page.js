@@ -327,6 +327,7 @@
     const bad = (status.partitions ?? []).filter((each) => !isWell(each)), now = serverNow();
     const found = partitionRows(bad).map(({ cells: [state, partitions] }) => `partition ${partitions}: ${state}`);
     for (const { broker, up } of status.brokers) if (!up && status.kafkaReachable) found.push(`broker ${broker} is down`);
+    if (status.misconfiguredTopics) found.push(`${plural(status.misconfiguredTopics, "topic")} without the required settings; see gatepost topics list`);
     if (status.oldestRecordSeconds && now - status.oldestRecordSeconds > OLD_S) found.push(`a delivery has waited to be routed since ${moment(status.oldestRecordSeconds)}`);
     if (status.spool) found.push(...spoolWarnings(status.spool));
     if (status.certificateExpirySeconds - now < CERTIFICATE_S) found.push(`the certificate expires at ${moment(status.certificateExpirySeconds)}`);

@@ -249,6 +249,7 @@ parts_tick(struct parts *parts)
 
         probe_brokers(parts->probe, &brokers);
         metrics_set_brokers(parts->metrics, &brokers);
+        metrics_set_misconfigured(parts->metrics, probe_n_misconfigured(parts->probe));
         metrics_tick(parts->metrics);
         health_log_changes(&parts->health);
         admin_tick(parts->admin);

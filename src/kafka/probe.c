@@ -14,11 +14,13 @@
 #include "kafka/client.h"
 #include "kafka/outage.h"
 #include "kafka/topics_check.h"
+#include "kafka/topics_watch.h"
 
 #define TIMEOUT_MS 5000
 #define SOCKET_TIMEOUT_MS "4000" /* shorter, so that another broker is tried when one hangs */
 #define INTERVAL_S 5
-#define MAX_ASKED 2 /* brokers, until one answers */
+#define WATCH_MS 30000 /* between comparisons of the topics with the requirements */
+#define MAX_ASKED 2    /* brokers, until one answers */
 
 struct probe {
         const struct config *config;
@@ -30,6 +32,9 @@ struct probe {
         atomic_int_fast64_t asked_ms; /* monotonic: when the last answered query was sent; 0: none yet */
         int n_refusals;               /* looks that found a fatal problem with a topic */
         int n_missed;                 /* consecutive answers without `deliveries` */
+        struct topics_watch *watch;
+        int64_t watched_ms;         /* monotonic; 0: not yet */
+        atomic_int n_misconfigured; /* topics */
         pthread_t thread;
         struct brokers brokers;
         pthread_mutex_t mutex; /* protects brokers and stopping */
@@ -244,6 +249,21 @@ pause_or_stop(struct probe *probe)
         return stopping;
 }
 
+/* Compare the topics with the requirements from time to time. That changes no state: the daemon runs on. */
+static void
+watch_topics(struct probe *probe)
+{
+        int64_t now_ms = clock_monotonic_ms();
+        int n;
+
+        if (probe->config->embedded || (probe->watched_ms != 0 && now_ms - probe->watched_ms < WATCH_MS))
+                return;
+        probe->watched_ms = now_ms;
+        n = topics_watch_look(probe->watch, probe->client, TIMEOUT_MS);
+        if (n >= 0)
+                atomic_store(&probe->n_misconfigured, n);
+}
+
 static void *
 run(void *arg)
 {
@@ -254,6 +274,8 @@ run(void *arg)
 
                 if (atomic_exchange(&probe->state, state) != state)
                         probe->changed(probe->arg);
+                if (state == PROBE_REACHABLE)
+                        watch_topics(probe);
         } while (!pause_or_stop(probe));
         return NULL;
 }
@@ -269,10 +291,12 @@ probe_new(const struct config *config, const char *bootstrap, void (*changed)(vo
         probe->arg = arg;
         pthread_mutex_init(&probe->mutex, NULL);
         pthread_cond_init(&probe->wake, NULL);
+        probe->watch = topics_watch_new(config);
         probe->client = open_client(config, bootstrap, probe, error);
         if (probe->client == NULL || pthread_create(&probe->thread, NULL, run, probe) != 0) {
                 if (probe->client != NULL)
                         rd_kafka_destroy(probe->client);
+                topics_watch_free(probe->watch);
                 free(probe);
                 return NULL;
         }
@@ -289,6 +313,7 @@ probe_free(struct probe *probe)
         pthread_cond_signal(&probe->wake);
         pthread_mutex_unlock(&probe->mutex);
         process_join(probe->thread, "probe");
+        topics_watch_free(probe->watch);
         if (client_destroy(probe->client) == 0)
                 free(probe);
 }
@@ -330,6 +355,12 @@ int
 probe_has_verified(const struct probe *probe)
 {
         return atomic_load(&probe->verified);
+}
+
+int
+probe_n_misconfigured(const struct probe *probe)
+{
+        return atomic_load(&probe->n_misconfigured);
 }
 
 int

@@ -12,7 +12,7 @@
 /*
  * Watches Kafka in a thread of its own: every five seconds it queries the topic `deliveries`; when Kafka
  * first answers, it checks the topics against the configuration. Decides about readiness, and whether to
- * refuse to start.
+ * refuse to start. Later it compares the topics every half minute, and logs what has changed.
  */
 struct probe;
 
@@ -49,6 +49,12 @@ int probe_reason(const struct probe *probe, char reason[PROBE_REASON_SIZE]);
 
 /* Whether the state has ever been PROBE_REACHABLE: the topics are verified. */
 int probe_has_verified(const struct probe *probe);
+
+/*
+ * Return the number of topics that do not have the required settings, as of half a minute ago at most. The
+ * topics that a reload has added do not count. From any thread.
+ */
+int probe_n_misconfigured(const struct probe *probe);
 
 /*
  * Call topics_check_new() with the probe's client. From any thread. The embedded broker's topics are not

@@ -393,6 +393,12 @@ metrics_note_client(struct metrics *metrics, enum metrics_client client, struct 
 }
 
 void
+metrics_set_misconfigured(struct metrics *metrics, int n_topics)
+{
+        atomic_store_explicit(&metrics->misconfigured, (uint64_t)n_topics, memory_order_relaxed);
+}
+
+void
 metrics_set_kafka(struct metrics *metrics, int is_reachable)
 {
         atomic_store_explicit(&metrics->kafka_reachable, is_reachable != 0, memory_order_relaxed);

@@ -117,6 +117,9 @@ void metrics_watch_health(struct metrics *metrics, const struct health *health);
 /* Set whether Kafka answers and the topics are right; 0 until this is called. */
 void metrics_set_kafka(struct metrics *metrics, int is_reachable);
 
+/* Set the number of topics that do not have the required settings. */
+void metrics_set_misconfigured(struct metrics *metrics, int n_topics);
+
 /* Set the address of the embedded broker, or NULL; it must outlive the metrics. */
 void metrics_set_embedded_broker(struct metrics *metrics, const char *address);
 

@@ -159,6 +159,9 @@ render_process(const struct metrics *metrics, FILE *out)
         exposition_head(out, "gatepost_kafka_reachable", "gauge",
                         "1 when Kafka answers and the topics are as required.");
         fprintf(out, "gatepost_kafka_reachable %" PRIu64 "\n", metrics_get(&metrics->kafka_reachable));
+        exposition_head(out, "gatepost_topics_misconfigured", "gauge",
+                        "Topics that do not have the required settings.");
+        fprintf(out, "gatepost_topics_misconfigured %" PRIu64 "\n", metrics_get(&metrics->misconfigured));
 }
 
 static void

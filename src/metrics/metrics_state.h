@@ -93,6 +93,7 @@ struct metrics {
         struct metrics_partition *partitions;
         size_t n_partitions;
         counter kafka_reachable;
+        counter misconfigured; /* topics */
         struct connection_stats connections;
         struct memory_budget *budget;    /* NULL: no receiver runs */
         const struct spool_stats *spool; /* NULL: none */

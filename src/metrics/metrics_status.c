@@ -102,6 +102,7 @@ put_kafka(struct status_writer *writer)
 {
         json_flag(writer->json, "kafkaReachable", metrics_get(&writer->metrics->kafka_reachable) != 0);
         put_outage(writer);
+        put_count(writer, "misconfiguredTopics", metrics_get(&writer->metrics->misconfigured));
         json_member(writer->json, "embeddedBroker", writer->metrics->embedded_broker);
         put_brokers(writer);
         json_open_object(writer->json, "kafkaClients");

@@ -1,5 +1,6 @@
-"""The procedures of gatepost-guide(7) for lost offsets and for a recreated topic."""
+"""The procedures of gatepost-guide(7) for lost offsets and for a recreated topic; settings that change."""
 
+import json
 import re
 
 import pytest
@@ -13,6 +14,7 @@ from signing import Delivery
 EX_CONFIG = 78
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")  # as the log has it
 SECONDS = 40
+WATCHED_SECONDS = 90
 
 
 def published(kafka, deliveries):
@@ -163,3 +165,24 @@ def test_guide_command_resets_offsets_beyond_the_end_of_the_log(installation):
     assert kafka.deliveries in waiting.until(reset, SECONDS, "the group to be empty")
     route(installation, config, [])
     assert published(kafka, deliveries) == [1] * 3
+
+@pytest.mark.slow
+def test_settings_of_a_topic_that_change_under_a_running_daemon_are_reported(installation):
+    """They are compared every half minute."""
+    config = installation.config()
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    kafka = installation.kafka
+    assert daemon.metric("gatepost_topics_misconfigured") == 0
+    before = kafka.configuration(kafka.deliveries)["retention.ms"]
+    kafka.configure(kafka.deliveries, "retention.ms", "3600000")
+    daemon.wait_for_log("topic is misconfigured", WATCHED_SECONDS)
+    assert "retention.ms is 3600000, shorter than dedup_window" in daemon.log
+    waiting.until(lambda: daemon.metric("gatepost_topics_misconfigured") == 1, SECONDS, "the metric")
+    assert json.loads(daemon.admin("/status").body)["misconfiguredTopics"] == 1
+    assert "topics do not have the required settings" in installation.gatepost("status", config=daemon.config).stdout
+    assert daemon.admin("/readyz").status == 200
+    kafka.configure(kafka.deliveries, "retention.ms", before)
+    daemon.wait_for_log("topic is no longer misconfigured", WATCHED_SECONDS)
+    waiting.until(lambda: daemon.metric("gatepost_topics_misconfigured") == 0, WATCHED_SECONDS, "the metric")
