@@ -286,6 +286,17 @@ print_kafka(const struct json_value *report)
                 print_indented("topics do not have the required settings; see gatepost topics list");
 }
 
+static void
+print_awaiting_restart(const struct json_value *report)
+{
+        const struct json_value *each = first_of(json_tree_get(report, "configuration"), "awaitingRestart");
+
+        if (each != NULL)
+                printf("changed options that only a restart applies\n");
+        for (; each != NULL; each = each->next)
+                print_indented(each->text);
+}
+
 /* Print the last refusals, each with its cause. */
 static void
 print_refusals(const struct json_value *report)
@@ -344,6 +355,7 @@ status_print(const struct status *status, const struct status_rates *rates)
         putchar('\n');
         print_roles(report);
         print_kafka(report);
+        print_awaiting_restart(report);
         print_brokers(report);
         print_rates(rates);
         print_requests(report);

@@ -327,6 +327,7 @@
     const bad = (status.partitions ?? []).filter((each) => !isWell(each)), now = serverNow();
     const found = partitionRows(bad).map(({ cells: [state, partitions] }) => `partition ${partitions}: ${state}`);
     for (const { broker, up } of status.brokers) if (!up && status.kafkaReachable) found.push(`broker ${broker} is down`);
+    if (status.configuration?.awaitingRestart.length) found.push(`changed, applied by a restart only: ${joined(status.configuration.awaitingRestart)}`);
     if (status.misconfiguredTopics) found.push(`${plural(status.misconfiguredTopics, "topic")} without the required settings; see gatepost topics list`);
     if (status.oldestRecordSeconds && now - status.oldestRecordSeconds > OLD_S) found.push(`a delivery has waited to be routed since ${moment(status.oldestRecordSeconds)}`);
     if (status.spool) found.push(...spoolWarnings(status.spool));

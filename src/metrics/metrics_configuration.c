@@ -1,3 +1,6 @@
+#include <stdio.h>
+
+#include "config/restart.h"
 #include "metrics/metrics_state.h"
 #include "metrics/status_writer.h"
 
@@ -65,6 +68,17 @@ put_topics(struct status_writer *writer)
         json_close_object(writer->json);
 }
 
+static void
+put_option(const char *section, const char *name, void *arg)
+{
+        struct status_writer *writer = arg;
+        char option[128];
+
+        (void)snprintf(option, sizeof(option), "[%s]%s%s", section, name == NULL ? "" : " ",
+                       name == NULL ? "" : name);
+        status_writer_text(writer, NULL, option);
+}
+
 void
 metrics_configuration(struct status_writer *writer)
 {
@@ -73,6 +87,9 @@ metrics_configuration(struct status_writer *writer)
         json_open_object(writer->json, "configuration");
         status_writer_text(writer, "file", metrics->newest->file);
         json_number(writer->json, "loadedSeconds", metrics->applied_s);
+        json_open_array(writer->json, "awaitingRestart");
+        restart_needed(metrics->config, metrics->newest, put_option, writer);
+        json_close_array(writer->json);
         put_listeners(writer);
         put_sources(writer);
         put_topics(writer);

@@ -1,5 +1,6 @@
 """SIGHUP: options that need a restart are named, and changes that would break a guarantee are refused."""
 
+import json
 import re
 
 import pytest
@@ -32,6 +33,8 @@ def test_options_that_need_a_restart_are_reported(installation, daemon):
         ("receiver", "threads"), ("receiver", "max_body"), ("receiver", "ack_timeout"), ("receiver", "listen"),
         ("router", "dedup_window"), ("gatepost", "instance"), ("kafka", "any"), ("topics", "prefix"), ("admin", "listen"),
         ("admin", "allow_remote")])
+    shown = json.loads(daemon.admin("/status").body)["configuration"]["awaitingRestart"]
+    assert {"[receiver] threads", "[router] dedup_window", "[kafka]", "[admin] listen"} <= set(shown)
     daemon.accept()
     installation.kafka.wait_until_routed()
     assert len(installation.kafka.read()) == 1  # in the topics of the active prefix
