@@ -28,9 +28,11 @@ struct segment_drain {
         size_t n;
         size_t next;           /* index of the record that is read next */
         int is_read;           /* the pass has read all records, or stopped at a failure */
+        int is_one_by_one;     /* each record is appended alone, after a pass in which some were refused */
         size_t n_failed;       /* in this pass */
         size_t n_acknowledged; /* in this pass */
         size_t n_refused;
+        size_t n_refused_together; /* in this pass, maybe for the size of their batch; not in n_refused */
         size_t outstanding;
         uint64_t outstanding_bytes;
 };
@@ -129,6 +131,8 @@ int
 segment_drain_begin(struct segment_drain *segment, struct error *error)
 {
         segment->is_read = 0;
+        segment->is_one_by_one |= segment->n_refused_together > 0;
+        segment->n_refused_together = 0;
         segment->n_failed = segment->n_acknowledged = segment->n_refused = 0;
         for (size_t i = 0; i < segment->n; i++) {
                 if (segment->places[i].fate == FATE_REFUSED)
@@ -249,12 +253,15 @@ segment_drain_send(struct segment_drain *segment, struct producer *producer,
 {
         struct segment_record record;
 
-        while (segment->n_failed == 0 && !segment->is_read && segment->outstanding < window->records &&
+        while (segment->n_failed == 0 && !segment->is_read &&
+               segment->outstanding < (segment->is_one_by_one ? 1 : window->records) &&
                segment->outstanding_bytes < window->bytes) {
                 int found = read_next(segment, &record, error);
 
                 if (found == 0) {
                         segment->is_read = 1;
+                        segment_reader_close(segment->reader);
+                        segment->reader = NULL; /* a segment that stays needs no descriptor and no memory */
                         break;
                 }
                 if (found < 0 || append(segment, producer, &record, error) != 0) {
@@ -282,6 +289,9 @@ segment_drain_report(void *arg, const struct producer_outcome *outcome)
                 if (atomic_load(&segment->stats->records) >
                     0) /* a segment that is drained anew is not counted again */
                         atomic_fetch_sub(&segment->stats->records, 1);
+        } else if (outcome->is_final && !segment->is_one_by_one) {
+                segment->places[sent->index].fate = FATE_UNKNOWN;
+                segment->n_refused_together++;
         } else if (outcome->is_final) {
                 refuse(segment, sent->index, outcome->failure);
         } else {
@@ -292,13 +302,16 @@ segment_drain_report(void *arg, const struct producer_outcome *outcome)
         return segment;
 }
 
-/* A record that was readable at first and was not in this pass must not be deleted either. */
+/*
+ * Kafka limits the size of a batch, and refuses all of it: only what it refuses alone is refused. A record
+ * that was readable at first and was not in this pass must not be deleted either.
+ */
 enum segment_drain_result
 segment_drain_result(const struct segment_drain *segment)
 {
         if (segment->outstanding > 0 || (!segment->is_read && segment->n_failed == 0))
                 return SEGMENT_DRAIN_MORE;
-        if (segment->n_failed > 0)
+        if (segment->n_failed > 0 || segment->n_refused_together > 0)
                 return SEGMENT_DRAIN_AGAIN;
         for (size_t i = 0; i < segment->n; i++) {
                 if (segment->places[i].fate != FATE_ACKNOWLEDGED)

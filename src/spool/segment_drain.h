@@ -10,7 +10,8 @@
 
 /*
  * A segment on its way to Kafka. Its records are appended in passes: the first over all, each further one
- * over those that failed. Remembers which records Kafka has acknowledged. For one thread.
+ * over those that failed, one by one if Kafka has refused some, maybe for the size of their batch. Remembers
+ * which records Kafka has acknowledged. For one thread.
  */
 struct segment_drain;
 
@@ -22,7 +23,7 @@ struct segment_drain_window {
 
 enum segment_drain_result {
         SEGMENT_DRAIN_MORE,  /* the window is full, or reports are missing */
-        SEGMENT_DRAIN_AGAIN, /* the pass has ended, and some records failed */
+        SEGMENT_DRAIN_AGAIN, /* the pass has ended, and some records failed, or were refused in a batch */
         SEGMENT_DRAIN_KEPT,  /* the pass has ended; some records are refused or unreadable */
         SEGMENT_DRAIN_DONE,  /* Kafka has all records */
 };

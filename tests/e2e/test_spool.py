@@ -1,5 +1,6 @@
 """Kafka is away, and the receiver has a spool: deliveries are answered 200 and published once when it is back."""
 
+import contextlib
 import os
 import pathlib
 
@@ -273,3 +274,41 @@ def test_stopped_broker_hangs_no_delivery_longer_than_the_ack_timeout_and_the_di
         own_broker.resume(1)
     wait_until_published(installation)
     assert_exactly_once(installation.kafka, accepted)
+
+
+def test_records_that_kafka_refuses_only_together_are_drained(installation, own_broker, away):
+    """max.message.bytes limits batches."""
+    daemon = installation.start(configure(installation))
+    accepted = deliver(daemon)
+    installation.kafka.configure(installation.kafka.deliveries, "max.message.bytes", "20000")
+    away()
+    accepted |= deliver(daemon, 1)
+    wait_until_spooling(daemon)
+    for _ in range(60):
+        accepted |= deliver(daemon, body=event_body("invoice.accepted", pad="x" * 4000))
+    away.end()
+    wait_until_published(installation)
+    assert "Kafka refuses a spooled delivery" not in daemon.log
+    assert_exactly_once(installation.kafka, accepted)
+
+
+def test_segment_that_stays_is_not_kept_open(installation, away):
+    daemon = installation.start(configure(installation))
+    deliver(daemon)
+    installation.kafka.configure(installation.kafka.deliveries, "max.message.bytes", "20000")
+    away()
+    deliver(daemon, 2)
+    wait_until_spooling(daemon)
+    deliver(daemon, body=event_body("invoice.accepted", pad="x" * 40000))
+    away.end()
+    daemon.wait_for_log("a segment of the spool stays", BACK_SECONDS)
+    waiting.until(lambda: not opened_segments(daemon), 30, lambda: f"closed segments: {opened_segments(daemon)}")
+    assert segments(installation)
+
+
+def opened_segments(daemon):
+    opened = []
+    for each in pathlib.Path(f"/proc/{daemon.process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            opened.append(os.readlink(each))
+    return [name for name in opened if name.endswith(".spool")]
