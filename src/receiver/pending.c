@@ -204,7 +204,7 @@ pending_serve(struct pending_list *list)
                 struct pending *pending = (struct pending *)((char *)item - offsetof(struct pending, item));
 
                 pending->in_spool = 0;
-                pending->may_be_stored |= item->failure == NULL;
+                pending->may_be_stored |= item->failure == NULL || item->may_be_there;
                 if (pending->request != NULL)
                         answer(list, pending, item->failure, item->failure);
                 release(list, pending);

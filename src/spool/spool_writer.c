@@ -65,7 +65,7 @@ spool_inbox_take(struct spool_inbox *inbox)
 
 /* Put an item into its inbox, and wake the reader of an inbox that was empty. */
 static void
-report(struct spool_writer *writer, struct spool_item *item, const char *failure)
+report(struct spool_writer *writer, struct spool_item *item, const char *failure, int may_be_there)
 {
         struct spool_inbox *inbox = item->inbox;
         ssize_t written = 0;
@@ -73,6 +73,7 @@ report(struct spool_writer *writer, struct spool_item *item, const char *failure
 
         atomic_fetch_sub(&writer->stats->queued, segment_record_size(&item->item.record));
         item->failure = failure;
+        item->may_be_there = may_be_there;
         pthread_mutex_lock(&inbox->mutex);
         was_empty = STAILQ_EMPTY(&inbox->items);
         STAILQ_INSERT_TAIL(&inbox->items, &item->item, entry);
@@ -111,9 +112,9 @@ take_group(struct spool_writer *writer, struct segment_group *group, int *ends_s
         return group->n > 0 || !is_stopping;
 }
 
-/* Return NULL when the group is on the disk, or why not. */
+/* Return NULL when the group is on the disk, or why not; *may_be_there is set when some of it may be. */
 static const char *
-store(struct spool_writer *writer, const struct segment_group *group)
+store(struct spool_writer *writer, const struct segment_group *group, int *may_be_there)
 {
         struct spool_stats *stats = writer->stats;
         const struct segment_item *first = STAILQ_FIRST(&group->items);
@@ -126,6 +127,7 @@ store(struct spool_writer *writer, const struct segment_group *group)
         }
         if (atomic_load(&writer->refuses_until) > clock_monotonic_ms())
                 return NOT_STORED;
+        *may_be_there = 1;
         if (segment_writer_store(writer->segment, group) != 0) {
                 atomic_store(&writer->refuses_until, clock_monotonic_ms() + PAUSE_MS);
                 return NOT_STORED;
@@ -151,12 +153,13 @@ run(void *arg)
         while (take_group(writer, &group, &ends_segment)) {
                 struct segment_item *item;
                 const char *failure;
+                int may_be_there = 0;
 
                 atomic_store(&writer->busy_since, clock_monotonic_ms());
-                failure = group.n == 0 ? NULL : store(writer, &group);
+                failure = group.n == 0 ? NULL : store(writer, &group, &may_be_there);
                 while ((item = STAILQ_FIRST(&group.items)) != NULL) {
                         STAILQ_REMOVE_HEAD(&group.items, entry);
-                        report(writer, item_of(item), failure);
+                        report(writer, item_of(item), failure, may_be_there);
                 }
                 if (ends_segment)
                         segment_writer_end(writer->segment);

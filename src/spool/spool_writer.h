@@ -28,6 +28,7 @@ struct spool_item {
         struct segment_item item; /* its record has fields, body and received_ms */
         struct spool_inbox *inbox;
         const char *failure; /* NULL: it is on the disk; else why not, a constant text for the client */
+        int may_be_there;    /* after a failure: it may be on the disk nevertheless, and be appended later */
 };
 
 void spool_inbox_init(struct spool_inbox *inbox, int wake_fd);

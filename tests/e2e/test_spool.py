@@ -9,7 +9,7 @@ import pytest
 import waiting
 from installation import Installation
 from load import Load
-from signing import Delivery, event_body
+from signing import Delivery, event_body, unique
 from tally import assert_exactly_once
 
 ACK_TIMEOUT = 2  # seconds
@@ -312,3 +312,23 @@ def opened_segments(daemon):
         with contextlib.suppress(FileNotFoundError):
             opened.append(os.readlink(each))
     return [name for name in opened if name.endswith(".spool")]
+
+
+def test_replay_of_a_delivery_that_may_be_in_the_spool_is_quarantined(installation, away):
+    """It was answered 503, but is published when its segment is found again."""
+    daemon = installation.start(configure(installation))
+    deliver(daemon)
+    away()
+    deliver(daemon, 2)
+    wait_until_spooling(daemon)
+    elsewhere = pathlib.Path(f"{spool_of(installation)}.old")
+    spool_of(installation).rename(elsewhere)
+    refused = Delivery()
+    assert daemon.post(refused).status == 503
+    elsewhere.rename(spool_of(installation))
+    replay = refused.but(delivery_id=unique())
+    waiting.until(lambda: daemon.post(replay).status == 200, BACK_SECONDS, "the answer 200")
+    away.end()
+    wait_until_published(installation)
+    [record] = installation.kafka.read(installation.kafka.quarantine)
+    assert (record.delivery_id, record.header("gatepost-reason")) == (replay.delivery_id, "replayed-signature")
