@@ -16,16 +16,28 @@ struct spool {
         struct spool_drain *drain; /* NULL until spool_start_draining() */
 };
 
+/* A segment with a number above SPOOL_NUMBER_MAX would be written, and found by no reader. */
+#define LAST_NUMBER (SPOOL_NUMBER_MAX - (UINT64_C(1) << 40))
+
 /* Count what an earlier process has left. */
 static int
 take_stock(struct spool *spool, const char *path, struct error *error)
 {
         struct spool_listing listing;
         uint64_t bytes = 0;
-        char quoted[LOG_QUOTED_SIZE];
+        char quoted[LOG_QUOTED_SIZE], name[SPOOL_NAME_SIZE];
 
         if (spool_directory_list(spool->directory, 1, &listing, error) != 0)
                 return -1;
+        if (listing.last > LAST_NUMBER) {
+                (void)
+                    error_set(error,
+                              "%s has the segment %s, whose number leaves no room for later ones; move it to "
+                              "another directory, and drain that with gatepost spool drain",
+                              path, spool_directory_name(listing.last, name));
+                spool_listing_free(&listing);
+                return -1;
+        }
         for (size_t i = 0; i < listing.n_segments; i++)
                 bytes += listing.segments[i].size;
         spool->old = listing.last;

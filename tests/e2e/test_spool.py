@@ -332,3 +332,13 @@ def test_replay_of_a_delivery_that_may_be_in_the_spool_is_quarantined(installati
     wait_until_published(installation)
     [record] = installation.kafka.read(installation.kafka.quarantine)
     assert (record.delivery_id, record.header("gatepost-reason")) == (replay.delivery_id, "replayed-signature")
+
+
+def test_number_that_leaves_no_room_for_later_segments_is_refused(installation, own_broker):
+    """Otherwise a later segment would have a number that no reader takes for a segment."""
+    config = configure(installation)
+    spool_of(installation).mkdir(mode=0o700)
+    (spool_of(installation) / "4000000000000000.spool").touch()
+    daemon = installation.daemon(config).launch()
+    assert daemon.take_exit_status() != 0
+    assert "4000000000000000.spool" in daemon.log and "leaves no room" in daemon.log
