@@ -27,7 +27,7 @@ struct segment_drain {
         struct place *places;          /* of the records, ascending */
         size_t n;
         size_t next;           /* index of the record that is read next */
-        int is_read;           /* the pass has read all records, or stopped at a failure */
+        int is_read;           /* the pass has read all records, or as far as was possible */
         int is_one_by_one;     /* each record is appended alone, after a pass in which some were refused */
         size_t n_failed;       /* in this pass */
         size_t n_acknowledged; /* in this pass */
@@ -253,8 +253,7 @@ segment_drain_send(struct segment_drain *segment, struct producer *producer,
 {
         struct segment_record record;
 
-        while (segment->n_failed == 0 && !segment->is_read &&
-               segment->outstanding < (segment->is_one_by_one ? 1 : window->records) &&
+        while (!segment->is_read && segment->outstanding < (segment->is_one_by_one ? 1 : window->records) &&
                segment->outstanding_bytes < window->bytes) {
                 int found = read_next(segment, &record, error);
 
@@ -266,6 +265,7 @@ segment_drain_send(struct segment_drain *segment, struct producer *producer,
                 }
                 if (found < 0 || append(segment, producer, &record, error) != 0) {
                         segment->n_failed++; /* the reader is past it: another pass will find it */
+                        segment->is_read = 1;
                         return -1;
                 }
                 atomic_store(&segment->stats->oldest_ms, record.received_ms);
@@ -286,8 +286,8 @@ segment_drain_report(void *arg, const struct producer_outcome *outcome)
                 segment->places[sent->index].fate = FATE_ACKNOWLEDGED;
                 segment->n_acknowledged++;
                 atomic_fetch_add(&segment->stats->drained, 1);
-                if (atomic_load(&segment->stats->records) >
-                    0) /* a segment that is drained anew is not counted again */
+                /* A segment that is drained anew is not counted again. */
+                if (atomic_load(&segment->stats->records) > 0)
                         atomic_fetch_sub(&segment->stats->records, 1);
         } else if (outcome->is_final && !segment->is_one_by_one) {
                 segment->places[sent->index].fate = FATE_UNKNOWN;
@@ -309,7 +309,7 @@ segment_drain_report(void *arg, const struct producer_outcome *outcome)
 enum segment_drain_result
 segment_drain_result(const struct segment_drain *segment)
 {
-        if (segment->outstanding > 0 || (!segment->is_read && segment->n_failed == 0))
+        if (segment->outstanding > 0 || !segment->is_read)
                 return SEGMENT_DRAIN_MORE;
         if (segment->n_failed > 0 || segment->n_refused_together > 0)
                 return SEGMENT_DRAIN_AGAIN;
@@ -324,6 +324,12 @@ size_t
 segment_drain_acknowledged(const struct segment_drain *segment)
 {
         return segment->n_acknowledged;
+}
+
+size_t
+segment_drain_failed(const struct segment_drain *segment)
+{
+        return segment->n_failed;
 }
 
 size_t

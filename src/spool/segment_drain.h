@@ -50,9 +50,9 @@ int segment_drain_begin(struct segment_drain *segment, struct error *error) MUST
 
 /**
  * segment_drain_send(segment, producer, window, error):
- * Append records to the producer, with the segment as part of their arg, while the window has room; after a
- * failed record, wait for the reports of the others only. Return 0, or -1 with the reason why nothing can be
- * appended now.
+ * Append records to the producer, with the segment as part of their arg, while the window has room. A record
+ * that fails does not keep the others: they may be for other partitions. Return 0, or -1 with the reason why
+ * nothing can be appended now, which ends the pass.
  */
 int segment_drain_send(struct segment_drain *segment, struct producer *producer,
                        const struct segment_drain_window *window, struct error *error) MUST_CHECK;
@@ -63,8 +63,9 @@ struct segment_drain *segment_drain_report(void *arg, const struct producer_outc
 /* Return how far the pass has come. */
 enum segment_drain_result segment_drain_result(const struct segment_drain *segment);
 
-/* Return the number of records of this pass that Kafka has acknowledged; that it refuses. */
+/* Return the number of records of this pass that Kafka has acknowledged; that failed; that it refuses. */
 size_t segment_drain_acknowledged(const struct segment_drain *segment);
+size_t segment_drain_failed(const struct segment_drain *segment);
 size_t segment_drain_refused(const struct segment_drain *segment);
 
 /* The producer is gone: records without a report have failed. */

@@ -14,24 +14,17 @@
 #include "base/mem.h"
 #include "base/process.h"
 #include "kafka/producer.h"
+#include "spool/kept_segments.h"
 #include "spool/segment_drain.h"
 
 /* What may be in flight: alone; beside other deliveries, which wait behind it; to try whether Kafka works. */
 static const struct segment_drain_window alone = {5000, UINT64_C(16) << 20};
 static const struct segment_drain_window beside = {500, UINT64_C(1) << 20};
-static const struct segment_drain_window single = {1, 1};
+static const struct segment_drain_window trial = {1000, UINT64_C(4) << 20};
 
-#define TURN_MS 200          /* between looks for new segments */
-#define PAUSE_MS 1000        /* after a failure */
-#define KEPT_RETRY_MS 600000 /* of a segment that cannot be drained */
-#define MAX_KEPT_OPEN 256    /* of those left behind, whose records' fates are remembered */
-
-/* A segment that was left behind. */
-struct kept {
-        uint64_t number;
-        struct segment_drain *segment; /* NULL: it could not be read, or is read again */
-        int64_t retry_ms;              /* monotonic */
-};
+#define TURN_MS 200   /* between looks for new segments */
+#define PAUSE_MS 1000 /* after a failure */
+#define END_MS 10000  /* between ends of the segment that is being written, while others have failed */
 
 struct spool_drain {
         const struct spool_directory *directory;
@@ -57,8 +50,8 @@ struct spool_drain {
         uint64_t counted;              /* the last of these that was counted */
         struct segment_drain *segment; /* NULL: none is being drained */
         uint64_t n_ended;              /* segments that were deleted or left behind */
-        struct kept *kept;
-        size_t n_kept;
+        struct kept_segments kept;
+        int64_t ended_ms; /* monotonic: when the segment that was being written was last ended */
 };
 
 static void
@@ -117,17 +110,7 @@ has_producer(struct spool_drain *drain)
         return 0;
 }
 
-static struct kept *
-find_kept(struct spool_drain *drain, uint64_t number)
-{
-        for (size_t i = 0; i < drain->n_kept; i++) {
-                if (drain->kept[i].number == number)
-                        return &drain->kept[i];
-        }
-        return NULL;
-}
-
-/* Leave a segment behind, and take the next. segment is NULL if it could not be opened. */
+/* Leave a segment behind for long, and take the next. segment is NULL if it could not be opened. */
 static void
 keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, const char *reason)
 {
@@ -135,13 +118,8 @@ keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, 
 
         log_warning("a segment of the spool stays and is tried again in 10 minutes segment=%s reason=%s",
                     spool_directory_name(number, name), log_quote(reason, quoted));
-        if (drain->n_kept >= MAX_KEPT_OPEN) {
-                segment_drain_close(segment);
-                segment = NULL;
-        }
+        kept_segments_add(&drain->kept, number, segment, 0);
         drain->n_ended++;
-        drain->kept = mem_resize(drain->kept, drain->n_kept + 1, sizeof(*drain->kept));
-        drain->kept[drain->n_kept++] = (struct kept){number, segment, clock_monotonic_ms() + KEPT_RETRY_MS};
 }
 
 static void
@@ -191,14 +169,13 @@ open_segment(struct spool_drain *drain, uint64_t number)
 static void
 begin_segment(struct spool_drain *drain, uint64_t number)
 {
-        struct kept *kept = find_kept(drain, number);
+        struct kept_segment kept;
         struct error error;
 
-        if (kept != NULL) {
-                drain->segment = kept->segment;
+        if (kept_segments_take(&drain->kept, number, &kept)) {
+                drain->segment = kept.segment;
                 if (drain->segment != NULL)
                         atomic_fetch_sub(&drain->stats->refused, segment_drain_refused(drain->segment));
-                *kept = drain->kept[--drain->n_kept];
         }
         if (drain->segment == NULL)
                 drain->segment = open_segment(drain, number);
@@ -220,29 +197,23 @@ choose_segment(struct spool_drain *drain)
         uint64_t current = drain->writer == NULL ? 0 : spool_writer_segment(drain->writer), chosen = 0;
         struct spool_listing listing;
         struct error error;
-        size_t n_kept = 0;
+        struct kept_choice choice;
 
         if (spool_directory_list(drain->directory, 0, &listing, &error) != 0) {
                 note_failure(drain, error.text);
                 drain->pause_until = clock_monotonic_ms() + PAUSE_MS;
                 return 0;
         }
-        for (size_t i = 0; i < listing.n_segments && chosen == 0; i++) {
-                uint64_t number = listing.segments[i].number;
-                const struct kept *kept = find_kept(drain, number);
-
-                if (number >= limit)
-                        break;
-                if (kept != NULL && clock_monotonic_ms() < kept->retry_ms)
-                        n_kept++;
-                else
-                        chosen = number;
-        }
-        if (chosen == 0 && current != 0)
+        kept_segments_choose(&drain->kept, &listing, limit, &choice);
+        if (choice.fresh == 0 && current != 0 &&
+            (choice.n_failed == 0 || clock_monotonic_ms() - drain->ended_ms >= END_MS)) {
                 spool_writer_end_segment(drain->writer);
-        atomic_store(&drain->state, chosen != 0 || current != 0 ? SPOOL_DRAIN_WORKING
-                                    : n_kept > 0                ? SPOOL_DRAIN_KEPT
-                                                                : SPOOL_DRAIN_EMPTY);
+                drain->ended_ms = clock_monotonic_ms();
+        }
+        chosen = choice.fresh != 0 ? choice.fresh : choice.due;
+        atomic_store(&drain->state, chosen != 0 || current != 0 || choice.n_failed > 0 ? SPOOL_DRAIN_WORKING
+                                    : choice.n_others > 0                              ? SPOOL_DRAIN_KEPT
+                                                                                       : SPOOL_DRAIN_EMPTY);
         spool_listing_free(&listing);
         return chosen;
 }
@@ -312,12 +283,16 @@ end_pass(struct spool_drain *drain)
         case SEGMENT_DRAIN_AGAIN:
                 if (segment_drain_acknowledged(segment) == 0)
                         close_producer(drain);
-                drain->pause_until = clock_monotonic_ms() + PAUSE_MS;
-                if (segment_drain_begin(segment, &error) == 0)
-                        break;
+                if (segment_drain_failed(segment) == 0 && segment_drain_begin(segment, &error) == 0)
+                        break; /* one by one */
+                if (segment_drain_failed(segment) > 0) {
+                        kept_segments_add(&drain->kept, number, segment, 1);
+                        drain->n_ended++;
+                } else {
+                        keep(drain, number, NULL, error.text);
+                        segment_drain_close(segment);
+                }
                 drain->segment = NULL;
-                keep(drain, number, NULL, error.text);
-                segment_drain_close(segment);
                 break;
         case SEGMENT_DRAIN_MORE:
                 break;
@@ -362,8 +337,9 @@ take_turn(struct spool_drain *drain)
                 return;
         window = drain->owner.has_traffic(drain->owner.arg) ? &beside : &alone;
         if (!drain->is_proven)
-                window = &single;
-        if (segment_drain_send(drain->segment, drain->producer, window, &error) != 0)
+                window = &trial;
+        if (drain->owner.may_append(drain->owner.arg) &&
+            segment_drain_send(drain->segment, drain->producer, window, &error) != 0)
                 note_failure(drain, error.text);
         end_pass(drain);
 }
@@ -419,9 +395,7 @@ spool_drain_free(struct spool_drain *drain)
         (void)!write(drain->pipe[1], "q", 1);
         process_join(drain->thread, "spool");
         segment_drain_close(drain->segment);
-        for (size_t i = 0; i < drain->n_kept; i++)
-                segment_drain_close(drain->kept[i].segment);
-        free(drain->kept);
+        kept_segments_clear(&drain->kept);
         (void)close(drain->pipe[0]);
         (void)close(drain->pipe[1]);
         log_flood_end(&drain->failed);

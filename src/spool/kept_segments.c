@@ -1,0 +1,78 @@
+#include "spool/kept_segments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define FAILED_RETRY_MS 2000
+#define OTHER_RETRY_MS 600000
+#define MAX_OPEN 1024 /* of those whose records' fates are remembered */
+
+void
+kept_segments_clear(struct kept_segments *kept)
+{
+        for (size_t i = 0; i < kept->n; i++)
+                segment_drain_close(kept->items[i].segment);
+        free(kept->items);
+        memset(kept, 0, sizeof(*kept));
+}
+
+void
+kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment, int has_failed)
+{
+        int64_t retry_ms = clock_monotonic_ms() + (has_failed ? FAILED_RETRY_MS : OTHER_RETRY_MS);
+
+        if (kept->n >= MAX_OPEN) {
+                segment_drain_close(segment);
+                segment = NULL;
+        }
+        kept->items = mem_resize(kept->items, kept->n + 1, sizeof(*kept->items));
+        kept->items[kept->n++] = (struct kept_segment){number, segment, retry_ms, has_failed};
+}
+
+static struct kept_segment *
+find(const struct kept_segments *kept, uint64_t number)
+{
+        for (size_t i = 0; i < kept->n; i++) {
+                if (kept->items[i].number == number)
+                        return &kept->items[i];
+        }
+        return NULL;
+}
+
+int
+kept_segments_take(struct kept_segments *kept, uint64_t number, struct kept_segment *found)
+{
+        struct kept_segment *item = find(kept, number);
+
+        if (item == NULL)
+                return 0;
+        *found = *item;
+        *item = kept->items[--kept->n];
+        return 1;
+}
+
+void
+kept_segments_choose(const struct kept_segments *kept, const struct spool_listing *listing, uint64_t limit,
+                     struct kept_choice *choice)
+{
+        int64_t now_ms = clock_monotonic_ms(), since_ms = now_ms + 1;
+
+        memset(choice, 0, sizeof(*choice));
+        for (size_t i = 0; i < listing->n_segments && listing->segments[i].number < limit; i++) {
+                const struct kept_segment *item = find(kept, listing->segments[i].number);
+
+                if (item == NULL) {
+                        choice->fresh = choice->fresh == 0 ? listing->segments[i].number : choice->fresh;
+                        continue;
+                }
+                choice->n_failed += item->has_failed != 0;
+                choice->n_others += !item->has_failed;
+                if (item->retry_ms <= now_ms && item->retry_ms < since_ms) {
+                        since_ms = item->retry_ms;
+                        choice->due = item->number;
+                }
+        }
+}

@@ -1,0 +1,51 @@
+#ifndef SPOOL_KEPT_SEGMENTS_H
+#define SPOOL_KEPT_SEGMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spool/segment_drain.h"
+
+/*
+ * The segments that a drain has left behind, to be tried again later: because records failed, for example
+ * those of a partition without a leader, or because it cannot be drained at all. Zero-initialise it. For one
+ * thread.
+ */
+struct kept_segments {
+        struct kept_segment *items;
+        size_t n;
+};
+
+struct kept_segment {
+        uint64_t number;
+        struct segment_drain *segment; /* NULL: it could not be read, or is read again */
+        int64_t retry_ms;              /* monotonic */
+        int has_failed;                /* records failed, and are tried again soon */
+};
+
+/* Free the segments. */
+void kept_segments_clear(struct kept_segments *kept);
+
+/*
+ * Keep a segment, which may be NULL. Of too many, only the numbers are kept, so that they are drained from
+ * their beginning again.
+ */
+void kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment,
+                       int has_failed);
+
+/* Return whether a segment is kept, and move it out into *found. */
+int kept_segments_take(struct kept_segments *kept, uint64_t number, struct kept_segment *found);
+
+/* A choice among the segments in the directory. */
+struct kept_choice {
+        uint64_t fresh; /* the first that is not kept; 0: none */
+        uint64_t due;   /* of those to be tried again now, the one that has waited longest; 0: none */
+        size_t n_failed;
+        size_t n_others; /* that cannot be drained at all */
+};
+
+/* Choose among the segments of a listing with numbers below the limit. */
+void kept_segments_choose(const struct kept_segments *kept, const struct spool_listing *listing,
+                          uint64_t limit, struct kept_choice *choice);
+
+#endif
