@@ -4,11 +4,13 @@ import json
 import re
 import time
 
+import confluent_kafka
 import pytest
 from cluster import Cluster
 
 import waiting
 from installation import Installation
+from kafka_side import murmur2_partition
 from load import Load
 from tally import assert_exactly_once
 
@@ -108,3 +110,51 @@ def test_status_names_the_broker_that_is_down(installation, brokers):
     assert still["broker"].partition("/")[0] == down["broker"].partition("/")[0]
     brokers.start_node(victim)
     waiting.until(lambda: brokers_when(3), 60, "three brokers again")
+
+
+@pytest.mark.slow
+def test_partition_without_leader_does_not_keep_a_spool_from_appending_to_the_others(installation, brokers):
+    kafka = installation.kafka
+    kafka.create(kafka.deliveries, 3, max_message_bytes=2000000, message_timestamp_type="LogAppendTime")
+    config = installation.config("receiver")
+    config["receiver"].update({"ack_timeout": "2s", "spool": str(installation.directory / "spool")})
+    assert installation.gatepost("topics", "create", "--partitions", "3", config=config).returncode == 0
+    daemon = installation.start(config)
+    daemon.accept()
+    leaders = kafka.admin.list_topics(kafka.deliveries).topics[kafka.deliveries].partitions
+    brokers.kill(leaders[2].leader)  # only it has this partition
+    load = Load(lambda: [daemon.address], threads=4, rate=20).start()
+    daemon.wait_for_log("deliveries go to the spool", 60)
+    spooled = set(load.accepted)
+    wait_for_more(load, 100)
+    listed = lambda: kafka.admin.list_topics(kafka.deliveries).topics[kafka.deliveries].partitions.values()
+    partitions = waiting.until(lambda: any(each.leader == -1 for each in listed()) and listed(), 60, "no leader")
+    away = {each.id for each in partitions if each.leader == -1}
+    assert len(away) == 1
+    wanted = {key for key in set(load.accepted) - spooled if murmur2_partition(key.encode(), 3) not in away}
+
+    def appended():
+        ids = set()
+        for each in partitions:
+            if each.id not in away:
+                ids |= kafka_ids(kafka, each.id)
+        return wanted <= ids
+    waiting.until(appended, 90, lambda: f"all other partitions' deliveries\n{daemon.last_log(4000)}")
+    load.stop()
+
+
+def kafka_ids(kafka, partition):
+    """The ids of the deliveries in one partition."""
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "ids", "log_level": 3,
+                                         "enable.auto.commit": False, "enable.partition.eof": True})
+    consumer.assign([confluent_kafka.TopicPartition(kafka.deliveries, partition, confluent_kafka.OFFSET_BEGINNING)])
+    ids = set()
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        message = consumer.poll(1)
+        if message is not None and message.error():
+            break
+        if message is not None:
+            ids.add(message.key().decode())
+    consumer.close()
+    return ids
