@@ -161,9 +161,9 @@ class Topic:
         group = self.arguments()[1]
         return len(self.kafka.admin.describe_consumer_groups([group])[group].result(SECONDS).members)
 
-    def is_processed(self):
+    def is_processed(self, *group):
         """Whether the group has committed that it has seen every record."""
-        committed = self.kafka.committed(self.arguments()[1], self.name)
+        committed = self.kafka.committed(self.arguments(*group)[1], self.name)
         return all(committed.get(partition, 0) >= end for partition, end in self.kafka.ends(self.name).items())
 
     def abort(self):
@@ -233,6 +233,8 @@ def test_consumer_skips_events_it_has_already_processed(example, topic):
     """Killed, and then another group starts at the beginning: the same records, as if the offsets had not been committed."""
     deliveries = [topic.accept() for _ in range(20)]
     example.start(*topic.arguments("one")).wait_for(*deliveries)
+    # It prints an event before it has stored it for good.
+    waiting.until(lambda: topic.is_processed("one"), SECONDS, "offsets to be committed")
     example.clean_up()
     new = topic.accept()
     example.start(*topic.arguments("two")).wait_for(new)

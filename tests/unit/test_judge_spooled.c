@@ -74,7 +74,8 @@ make_spooled(struct spooled *spooled, struct span delivery_id, int64_t ago_ms)
         uint8_t signature[SIGNATURE_SIZE];
 
         spooled->record = judging_record(delivery_id, ACCEPTED);
-        (void)snprintf(spooled->timestamp, sizeof(spooled->timestamp), "%010" PRId64, received_ms / 1000);
+        (void)snprintf(spooled->timestamp, sizeof(spooled->timestamp), "%010u",
+                       (unsigned)(received_ms / 1000));
         ck_assert_int_eq(signature_compute(keys[0], spooled->timestamp, ACCEPTED.data, ACCEPTED.len,
                                            signature),
                          0);

@@ -117,7 +117,8 @@ class Image:
     def _add(self, value):
         source, target = value.split()
         with tarfile.open(self.context / source) as release:
-            release.extractall(self.stage.path(target), filter="tar")
+            safely = {"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}  # since Python 3.11.4
+            release.extractall(self.stage.path(target), **safely)
 
     def _copy(self, value):
         stage, source, target = value.removeprefix("--from=").split()
