@@ -213,9 +213,15 @@ def test_numbers_agree_with_the_metrics(daemon, browser):
 def test_status_agrees_with_gatepost_status(daemon, shared):
     daemon.accept()
     waiting.until(lambda: status_of(daemon)["commitSeconds"]["count"], 30, "a commit")
-    status = status_of(daemon)
     daemon.config["admin"]["listen"] = daemon._addresses("admin")[0]
-    report = json.loads(shared.gatepost("status", "--json", config=daemon.config).stdout)
+
+    def both():
+        """The two, or None if a transaction was committed between them."""
+        status = status_of(daemon)
+        report = json.loads(shared.gatepost("status", "--json", config=daemon.config).stdout)
+        names = ("ackSeconds", "deliverySeconds", "commitSeconds")
+        return (status, report) if all(status[name]["count"] == report[name]["count"] for name in names) else None
+    status, report = waiting.until(both, 30, "two equal readings")
     for name in ("ackSeconds", "deliverySeconds", "commitSeconds"):
         for q in ("p50", "p99"):
             assert status[name][q] == pytest.approx(report[name][q], abs=0.001), name

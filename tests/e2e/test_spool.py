@@ -236,10 +236,9 @@ def test_damaged_segment_is_put_aside_and_the_rest_of_it_published(installation,
     spooled = deliver(daemon, 9)
     wait_until_spooling(daemon)
     daemon.stop()
-    [name] = segments(installation)
-    path = spool_of(installation) / name
-    content = bytearray(path.read_bytes())
     lost = list(spooled)[4]
+    [path] = [each for each in spool_of(installation).glob("*.spool") if lost.encode() in each.read_bytes()]
+    content = bytearray(path.read_bytes())
     at = content.index(lost.encode())
     content[at] ^= 1
     path.write_bytes(content)
@@ -247,7 +246,7 @@ def test_damaged_segment_is_put_aside_and_the_rest_of_it_published(installation,
     away.end()
     daemon.wait_for_log("a segment of the spool is damaged", BACK_SECONDS)
     wait_until_drained(installation)
-    assert [each.name for each in spool_of(installation).glob("*.damaged")] == [f"{name}.damaged"]
+    assert [each.name for each in spool_of(installation).glob("*.damaged")] == [f"{path.name}.damaged"]
     del spooled[lost]
     wait_until_published(installation)
     assert_exactly_once(installation.kafka, accepted | spooled)
