@@ -57,7 +57,7 @@ class Spooling:
 
     def _fill(self, receiver, connections, figures):
         def prime():
-            load(self.bench.build, receiver, 1, self.body, 0.1, warm_up=0.001)
+            load(self.bench.build, receiver, 1, self.body, 3, warm_up=0.001)  # the first waits for ack_timeout
             return receiver.metric("gatepost_spool_written_total") > 0
         waiting.until(prime, SPOOLING_SECONDS, "the spool to be used")
         before = self._syncs(receiver)
