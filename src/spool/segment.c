@@ -201,6 +201,8 @@ bytes_at(struct segment_reader *reader, uint64_t offset, uint64_t len, int *fail
                 return NULL;
         if (offset >= reader->start && offset + len <= reader->start + reader->filled)
                 return reader->buffer + (offset - reader->start);
+        if (wanted > reader->size - offset)
+                wanted = reader->size - offset;
         if (reader->capacity < wanted) {
                 uint8_t *larger = realloc(reader->buffer, wanted);
 
@@ -211,8 +213,6 @@ bytes_at(struct segment_reader *reader, uint64_t offset, uint64_t len, int *fail
                 reader->buffer = larger;
                 reader->capacity = wanted;
         }
-        if (wanted > reader->size - offset)
-                wanted = reader->size - offset;
         reader->start = offset;
         reader->filled = read_at(reader, offset, reader->buffer, wanted);
         return reader->filled < len ? NULL : reader->buffer;

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,9 @@ unsigned disk_n_files;
 int disk_ignores_syncs, disk_ignores_directory_syncs, disk_fails_with;
 long disk_fails_at = -1, disk_n_calls;
 uint64_t disk_unreadable_from, disk_unreadable_to;
+size_t disk_writes_at_once;
 
+static atomic_int_fast64_t passed_ms;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char recorded[PATH_MAX];
 static int files[DISK_MAX_FILES]; /* descriptors; -1: closed, or not known */
@@ -32,6 +35,8 @@ ssize_t __real_pread(int fd, void *bytes, size_t len, off_t offset);
 int __real_fdatasync(int fd);
 int __real_fsync(int fd);
 int __real_unlinkat(int directory, const char *name, int flags);
+int __real_renameat(int from_directory, const char *from, int to_directory, const char *to);
+int64_t __real_clock_monotonic_ms(void);
 
 /* Return the number of a file, or -1 if its descriptor is not one. */
 static int
@@ -65,7 +70,7 @@ add(enum disk_op_kind kind, unsigned file)
 {
         struct disk_op *op = &disk_ops[disk_n_ops++];
 
-        if (disk_n_ops == MAX_OPS)
+        if (disk_n_ops == MAX_OPS || disk_n_files == DISK_MAX_FILES)
                 abort();
         *op = (struct disk_op){.kind = kind, .file = file};
         return op;
@@ -115,11 +120,23 @@ disk_forget(void)
 }
 
 void
-disk_note_answer(unsigned answer)
+disk_note(enum disk_op_kind kind, unsigned answer)
 {
         pthread_mutex_lock(&mutex);
-        add(DISK_ANSWER, 0)->answer = answer;
+        add(kind, 0)->answer = answer;
         pthread_mutex_unlock(&mutex);
+}
+
+void
+disk_pass_time(int64_t ms)
+{
+        atomic_fetch_add(&passed_ms, ms);
+}
+
+int64_t
+__wrap_clock_monotonic_ms(void)
+{
+        return __real_clock_monotonic_ms() + atomic_load(&passed_ms);
 }
 
 int
@@ -146,7 +163,8 @@ __wrap_openat(int directory, const char *name, int flags, ...)
                         files[known] = -1; /* it was closed */
                 (void)snprintf(disk_names[disk_n_files], sizeof(disk_names[0]), "%s", name);
                 files[disk_n_files] = fd;
-                add(DISK_CREATE, disk_n_files++);
+                add(DISK_CREATE, disk_n_files);
+                disk_n_files++;
         }
         pthread_mutex_unlock(&mutex);
         return fd;
@@ -200,6 +218,8 @@ __wrap_writev(int fd, const struct iovec *vectors, int n)
                 pthread_mutex_unlock(&mutex);
                 return __real_writev(fd, vectors, n);
         }
+        if (disk_writes_at_once != 0 && len > disk_writes_at_once)
+                len = disk_writes_at_once;
         if (fails()) {
                 (void)write_recorded(file, fd, vectors, n, len / 2);
                 errno = disk_fails_with;
@@ -254,16 +274,29 @@ __wrap_fsync(int fd)
         return result;
 }
 
-int
-__wrap_unlinkat(int directory, const char *name, int flags)
+static void
+note_name(int directory, const char *name, enum disk_op_kind kind)
 {
         pthread_mutex_lock(&mutex);
         for (unsigned i = 0; i < disk_n_files && is_recorded_directory(directory); i++) {
                 if (strcmp(disk_names[i], name) == 0)
-                        add(DISK_REMOVE, i);
+                        add(kind, i);
         }
         pthread_mutex_unlock(&mutex);
+}
+
+int
+__wrap_unlinkat(int directory, const char *name, int flags)
+{
+        note_name(directory, name, DISK_REMOVE);
         return __real_unlinkat(directory, name, flags);
+}
+
+int
+__wrap_renameat(int from_directory, const char *from, int to_directory, const char *to)
+{
+        note_name(from_directory, from, DISK_RENAME);
+        return __real_renameat(from_directory, from, to_directory, to);
 }
 
 ssize_t

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * A recorder of what the spool does with its disk. It wraps openat, write, writev, fdatasync, fsync, unlinkat and pread of the
- * program, and can make them fail. Only files in the recorded directory count.
+ * A recorder of what the spool does with its disk. It wraps openat, write, writev, fdatasync, fsync, unlinkat, renameat and pread
+ * of the program, and can make them fail. Only files in the recorded directory count. It also wraps the monotonic clock.
  */
 
 enum disk_op_kind {
@@ -16,7 +16,9 @@ enum disk_op_kind {
         DISK_SYNC_FAILED,
         DISK_SYNC_DIRECTORY,
         DISK_REMOVE,
-        DISK_ANSWER
+        DISK_RENAME, /* the file is put aside as damaged */
+        DISK_ANSWER,
+        DISK_DRAINED
 };
 
 struct disk_op {
@@ -25,10 +27,10 @@ struct disk_op {
         uint64_t offset; /* of DISK_WRITE */
         size_t len;      /* likewise */
         uint8_t *bytes;  /* likewise */
-        unsigned answer; /* of DISK_ANSWER: what the test has passed */
+        unsigned answer; /* of DISK_ANSWER and DISK_DRAINED: what the test has passed */
 };
 
-#define DISK_MAX_FILES 64
+#define DISK_MAX_FILES 256
 
 /* Everything since disk_record(). */
 extern struct disk_op *disk_ops;
@@ -45,12 +47,18 @@ void disk_stop(void);
 /* Release the record. */
 void disk_forget(void);
 
-/* Note that the test has got an answer. */
-void disk_note_answer(unsigned answer);
+/* Note that the test has got an answer, or a delivery is in Kafka. */
+void disk_note(enum disk_op_kind kind, unsigned answer);
+
+/* Let the monotonic clock of the program run ahead by so much more. */
+void disk_pass_time(int64_t ms);
 
 /* Mutations: syncs of files, or of the directory, return 0 without effect. */
 extern int disk_ignores_syncs;
 extern int disk_ignores_directory_syncs;
+
+/* writev() writes no more than this at once; 0: everything. */
+extern size_t disk_writes_at_once;
 
 /* The call with this number, counted from 0 since disk_record(), fails with this errno; -1: none. A write does half of it. */
 extern long disk_fails_at;
