@@ -25,25 +25,33 @@ struct spool_directory {
         int lock; /* -1: not locked */
 };
 
+/* Sync the directory above, in which the name is. */
+static int
+sync_above(const char *path)
+{
+        char *copy = mem_strdup(path);
+        int above = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int result = above >= 0 && fsync(above) == 0 ? 0 : -1;
+        int reason = errno;
+
+        if (above >= 0)
+                (void)close(above);
+        free(copy);
+        errno = reason;
+        return result;
+}
+
+/* A directory that exists may be new as well: its creator may have died before the sync. */
 int
 spool_directory_make(const char *path, struct error *error)
 {
-        char *copy;
-        int parent, result;
+        int is_new = mkdir(path, 0700) == 0;
 
-        if (mkdir(path, 0700) != 0)
-                return errno == EEXIST
-                           ? 0
-                           : error_set(error, "cannot create the directory %s: %s", path, strerror(errno));
-        copy = mem_strdup(path);
-        parent = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        result = parent >= 0 && fsync(parent) == 0 ? 0 : -1;
-        if (result != 0)
-                (void)error_set(error, "cannot sync the directory above %s: %s", path, strerror(errno));
-        if (parent >= 0)
-                (void)close(parent);
-        free(copy);
-        return result;
+        if (!is_new && errno != EEXIST)
+                return error_set(error, "cannot create the directory %s: %s", path, strerror(errno));
+        if (sync_above(path) != 0 && is_new)
+                return error_set(error, "cannot sync the directory above %s: %s", path, strerror(errno));
+        return 0;
 }
 
 static int
