@@ -78,14 +78,15 @@ abandon_segment(struct segment_writer *writer)
         uint64_t number = atomic_load(&writer->number), readable, left;
         char name[SPOOL_NAME_SIZE];
         struct stat status;
+        int is_there = fstat(writer->fd, &status) == 0 && status.st_nlink > 0;
 
-        left = fstat(writer->fd, &status) == 0 && status.st_nlink > 0 ? (uint64_t)status.st_size : 0;
+        left = is_there ? (uint64_t)status.st_size : 0;
         atomic_fetch_sub(&writer->stats->bytes, writer->size - left);
         (void)posix_fadvise(writer->fd, 0, 0, POSIX_FADV_DONTNEED);
         (void)close(writer->fd);
         writer->fd = -1;
         if (writer->n_answered == 0) {
-                if (spool_directory_remove(writer->directory, number) == 0) {
+                if (is_there && spool_directory_remove(writer->directory, number) == 0) {
                         atomic_fetch_sub(&writer->stats->segments, 1);
                         atomic_fetch_sub(&writer->stats->bytes, left);
                 }
@@ -96,6 +97,10 @@ abandon_segment(struct segment_writer *writer)
                                   "segment=%s answered=%llu readable=%llu",
                                   spool_directory_name(number, name), (unsigned long long)writer->n_answered,
                                   (unsigned long long)readable);
+        }
+        if (!is_there) {
+                atomic_fetch_sub(&writer->stats->segments, 1);
+                atomic_fetch_sub(&writer->stats->records, writer->n_answered);
         }
         note_end(writer);
 }

@@ -1,5 +1,6 @@
 #include "disk.h"
 
+#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,6 +23,7 @@ int disk_ignores_syncs, disk_ignores_directory_syncs, disk_fails_with;
 long disk_fails_at = -1, disk_n_calls;
 uint64_t disk_unreadable_from, disk_unreadable_to;
 size_t disk_writes_at_once;
+int disk_syncs_wait_for = -1;
 
 static atomic_int_fast64_t passed_ms;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -247,6 +249,10 @@ int
 __wrap_fdatasync(int fd)
 {
         int file, result;
+        char byte;
+
+        if (disk_syncs_wait_for >= 0)
+                ck_assert_int_eq(read(disk_syncs_wait_for, &byte, 1), 1);
 
         pthread_mutex_lock(&mutex);
         file = file_of(fd);

@@ -60,6 +60,9 @@ extern int disk_ignores_directory_syncs;
 /* writev() writes no more than this at once; 0: everything. */
 extern size_t disk_writes_at_once;
 
+/* Each fdatasync() first reads a byte from this descriptor; -1: it does not. */
+extern int disk_syncs_wait_for;
+
 /* The call with this number, counted from 0 since disk_record(), fails with this errno; -1: none. A write does half of it. */
 extern long disk_fails_at;
 extern int disk_fails_with;
