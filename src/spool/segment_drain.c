@@ -358,13 +358,15 @@ segment_drain_remove(const struct segment_drain *segment, struct error *error)
 
         crash_point("spool-drained");
         if (segment->summary.damaged_bytes > 0)
-                failed = spool_directory_put_aside(segment->directory, segment->number) != 0 ||
-                         spool_directory_sync(segment->directory) != 0;
+                failed = spool_directory_put_aside(segment->directory, segment->number) != 0;
         else
                 failed = spool_directory_remove(segment->directory, segment->number) != 0;
         if (failed && errno != ENOENT)
                 return error_set(error, "it cannot be deleted: %s", strerror(errno));
         crash_point("spool-removed");
+        if (segment->summary.damaged_bytes > 0)
+                (void)!spool_directory_sync(
+                    segment->directory); /* else a power failure has it drained again */
         atomic_fetch_sub(&segment->stats->bytes, segment->summary.size);
         atomic_fetch_sub(&segment->stats->segments, 1);
         return 0;

@@ -1,0 +1,367 @@
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "disk.h"
+#include "fake_producer.h"
+#include "logged.h"
+#include "scratch.h"
+#include "spool/segment_drain.h"
+#include "spool/segment_writer.h"
+#include "suites.h"
+
+#define RECORDS 20
+#define BODY 1000
+
+static const char *path;
+static struct spool_directory *directory;
+static struct spool_stats stats;
+static struct producer *producer;
+static struct segment_drain *drain;
+static uint64_t offsets[RECORDS];
+static const struct segment_drain_window window = {5, UINT64_C(1) << 20};
+
+static void
+on_report(void *record_arg, const struct producer_outcome *outcome, void *arg)
+{
+        (void)arg;
+        ck_assert_ptr_eq(segment_drain_report(record_arg, outcome), drain);
+}
+
+/* Store the records in segment 1, with their numbers as keys. A number below 0: that one has no key, but other bytes. */
+static void
+store(int malformed)
+{
+        struct segment_writer *writer = segment_writer_new(directory, &stats, 1);
+        static char body[BODY];
+
+        for (int i = 0; i < RECORDS; i++) {
+                struct segment_item item;
+                struct segment_group group = {.n = 1};
+                uint8_t fields[64];
+                size_t len = 0;
+                char key[16];
+
+                (void)snprintf(key, sizeof(key), "%d", i);
+                ck_assert_int_eq(segment_add_field(fields, sizeof(fields), &len, "",
+                                                   (struct span){key, strlen(key)}),
+                                 0);
+                ck_assert_int_eq(segment_add_field(fields, sizeof(fields), &len, RECORD_SOURCE,
+                                                   (struct span){"test", 4}),
+                                 0);
+                if (i == malformed)
+                        fields[0] = 200;
+                memset(body, i, sizeof(body));
+                item.record = (struct segment_record){.received_ms = 1795600000000 + i,
+                                                      .fields = {(const char *)fields, len},
+                                                      .body = {body, sizeof(body)}};
+                STAILQ_INIT(&group.items);
+                STAILQ_INSERT_TAIL(&group.items, &item, entry);
+                group.bytes = segment_record_size(&item.record);
+                ck_assert_int_eq(segment_writer_store(writer, &group), 0);
+                offsets[i] = item.record.offset;
+        }
+        segment_writer_free(writer);
+        atomic_store(&stats.records, RECORDS);
+}
+
+static void
+setup(void)
+{
+        struct error error;
+
+        scratch_setup();
+        logged_setup();
+        path = scratch_path("spool");
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+        directory = spool_directory_open(path, 0, &error);
+        ck_assert_ptr_nonnull(directory);
+        spool_stats_init(&stats, UINT64_C(1) << 40);
+        fake_producer_start();
+        producer = producer_new(NULL, NULL, -1, on_report, NULL, &error);
+        drain = NULL;
+}
+
+static void
+teardown(void)
+{
+        char *command = mem_printf("rm -r %s", path);
+
+        producer_free(producer);
+        segment_drain_close(drain);
+        fake_producer_stop();
+        spool_directory_close(directory);
+        ck_assert_int_eq(system(command), 0);
+        free(command);
+        logged_teardown();
+        scratch_teardown();
+}
+
+static void
+open_drain(void)
+{
+        struct error error;
+
+        drain = segment_drain_open(directory, 1, &stats, &error);
+        ck_assert_ptr_nonnull(drain);
+}
+
+/* Complete a pass. Return its result. */
+static enum segment_drain_result
+pass(void)
+{
+        struct error error;
+
+        ck_assert_int_eq(segment_drain_begin(drain, &error), 0);
+        for (unsigned turn = 0; turn < 1000; turn++) {
+                int sent = segment_drain_send(drain, producer, &window, &error);
+
+                if (sent != 0)
+                        ck_assert_str_eq(error.text, "no room");
+                producer_serve(producer);
+                if (segment_drain_result(drain) != SEGMENT_DRAIN_MORE)
+                        return segment_drain_result(drain);
+        }
+        ck_abort_msg("the pass does not end");
+}
+
+/* Repeat passes while records failed. */
+static enum segment_drain_result
+passes(void)
+{
+        enum segment_drain_result result = pass();
+
+        for (unsigned i = 0; i < 100 && result == SEGMENT_DRAIN_AGAIN; i++)
+                result = pass();
+        return result;
+}
+
+static void
+expect_acknowledged_but(int one)
+{
+        for (int i = 0; i < RECORDS; i++)
+                ck_assert_uint_eq(fake_acknowledged[i], i == one ? 0 : 1);
+}
+
+static int
+exists(const char *name)
+{
+        return faccessat(spool_directory_fd(directory), name, F_OK, 0) == 0;
+}
+
+static void
+remove_drained(void)
+{
+        struct error error;
+
+        ck_assert(exists("0000000000000001.spool"));
+        ck_assert_int_eq(segment_drain_remove(drain, &error), 0);
+        ck_assert(!exists("0000000000000001.spool"));
+        ck_assert_uint_eq(atomic_load(&stats.bytes), 0);
+        ck_assert_uint_eq(atomic_load(&stats.segments), 0);
+}
+
+START_TEST(test_segment_is_deleted_when_kafka_has_all_of_it)
+{
+        store(-1);
+        open_drain();
+        ck_assert_uint_eq(segment_drain_summary(drain)->n_records, RECORDS);
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_DONE);
+        expect_acknowledged_but(-1);
+        ck_assert_uint_eq(fake_most_outstanding, window.records);
+        ck_assert_uint_eq(segment_drain_acknowledged(drain), RECORDS);
+        ck_assert_uint_eq(atomic_load(&stats.records), 0);
+        ck_assert_uint_eq(atomic_load(&stats.drained), RECORDS);
+        remove_drained();
+        ck_assert(!exists("0000000000000001.spool.damaged"));
+}
+END_TEST
+
+START_TEST(test_next_pass_appends_only_what_failed)
+{
+        store(-1);
+        open_drain();
+        fake_fates[3] = fake_fates[7] = FAKE_FAILED;
+        for (unsigned i = 0; i < 3; i++)
+                ck_assert_int_eq(pass(), SEGMENT_DRAIN_AGAIN);
+        ck_assert_uint_eq(fake_acknowledged[3], 0);
+        fake_fates[3] = FAKE_ACKNOWLEDGED;
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_AGAIN);
+        fake_fates[7] = FAKE_ACKNOWLEDGED;
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_DONE);
+        expect_acknowledged_but(-1);
+        for (int i = 0; i < RECORDS; i++)
+                ck_assert_uint_eq(fake_appended[i], i == 3 || i == 7 ? 4 : 1);
+        remove_drained();
+}
+END_TEST
+
+START_TEST(test_nothing_is_appended_after_a_failure)
+{
+        store(-1);
+        open_drain();
+        fake_fates[0] = FAKE_FAILED;
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_AGAIN);
+        for (unsigned i = 0; i < RECORDS; i++)
+                ck_assert_uint_eq(fake_appended[i], i < window.records);
+}
+END_TEST
+
+START_TEST(test_full_queue_delays)
+{
+        store(-1);
+        open_drain();
+        fake_fates[8] = FAKE_NO_ROOM;
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_AGAIN);
+        fake_fates[8] = FAKE_ACKNOWLEDGED;
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_DONE);
+        expect_acknowledged_but(-1);
+}
+END_TEST
+
+START_TEST(test_refused_record_keeps_the_segment_and_stops_no_other)
+{
+        store(-1);
+        open_drain();
+        fake_fates[4] = _i == 0 ? FAKE_REFUSED : FAKE_TOO_LARGE;
+        ck_assert_int_eq(passes(), SEGMENT_DRAIN_KEPT);
+        expect_acknowledged_but(4);
+        ck_assert_uint_eq(segment_drain_refused(drain), 1);
+        ck_assert_uint_eq(atomic_load(&stats.records), 1);
+        fake_fates[4] = FAKE_ACKNOWLEDGED; /* the topic now accepts it */
+        ck_assert_int_eq(passes(), SEGMENT_DRAIN_DONE);
+        expect_acknowledged_but(-1);
+        remove_drained();
+}
+END_TEST
+
+START_TEST(test_record_with_malformed_fields_keeps_the_segment)
+{
+        store(4);
+        open_drain();
+        ck_assert_int_eq(passes(), SEGMENT_DRAIN_KEPT);
+        expect_acknowledged_but(4);
+        ck_assert_ptr_nonnull(strstr(logged_read(), "its fields are malformed"));
+}
+END_TEST
+
+/* It could be read at first, so it may be readable again. */
+START_TEST(test_record_that_cannot_be_read_any_more_keeps_the_segment)
+{
+        store(-1);
+        open_drain();
+        fake_fates[5] = FAKE_FAILED;
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_AGAIN);
+        fake_fates[5] = FAKE_ACKNOWLEDGED;
+        disk_unreadable_from = offsets[5];
+        disk_unreadable_to = offsets[5] + 10;
+        ck_assert_int_eq(passes(), SEGMENT_DRAIN_KEPT);
+        ck_assert_uint_eq(fake_acknowledged[5], 0);
+        disk_unreadable_from = disk_unreadable_to = 0;
+        ck_assert_int_eq(passes(), SEGMENT_DRAIN_DONE);
+        expect_acknowledged_but(-1);
+        remove_drained();
+}
+END_TEST
+
+START_TEST(test_damaged_segment_is_put_aside)
+{
+        int fd;
+
+        store(-1);
+        fd = openat(spool_directory_fd(directory), "0000000000000001.spool", O_WRONLY);
+        ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)offsets[6] + 100), 6);
+        ck_assert_int_eq(close(fd), 0);
+        open_drain();
+        ck_assert_uint_gt(segment_drain_summary(drain)->damaged_bytes, BODY);
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_DONE);
+        expect_acknowledged_but(6);
+        remove_drained();
+        ck_assert(exists("0000000000000001.spool.damaged"));
+}
+END_TEST
+
+/* A failed sync of the directory changes nothing: after a power failure the segment is drained again. */
+START_TEST(test_damaged_segment_is_put_aside_once)
+{
+        int fd;
+
+        store(-1);
+        fd = openat(spool_directory_fd(directory), "0000000000000001.spool", O_WRONLY);
+        ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)offsets[6] + 100), 6);
+        ck_assert_int_eq(close(fd), 0);
+        open_drain();
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_DONE);
+        disk_record(path);
+        disk_fails_at = 0;
+        disk_fails_with = 5 /* EIO */;
+        remove_drained();
+        disk_stop();
+        disk_forget();
+}
+END_TEST
+
+START_TEST(test_records_without_a_report_are_appended_again)
+{
+        struct error error;
+
+        store(-1);
+        open_drain();
+        fake_fates[2] = fake_fates[3] = FAKE_HELD;
+        fake_forgets = _i;
+        ck_assert_int_eq(segment_drain_begin(drain, &error), 0);
+        for (unsigned turn = 0; turn < 100; turn++) {
+                ck_assert_int_eq(segment_drain_send(drain, producer, &window, &error), 0);
+                producer_serve(producer);
+                ck_assert_int_eq(segment_drain_result(drain), SEGMENT_DRAIN_MORE);
+        }
+        producer_free(producer);
+        segment_drain_fail_outstanding(drain);
+        ck_assert_int_eq(segment_drain_result(drain), SEGMENT_DRAIN_AGAIN);
+        fake_fates[2] = fake_fates[3] = FAKE_ACKNOWLEDGED;
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_DONE);
+        expect_acknowledged_but(-1);
+}
+END_TEST
+
+START_TEST(test_segment_that_was_deleted_cannot_be_drained_again)
+{
+        struct error error;
+
+        store(-1);
+        open_drain();
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_DONE);
+        ck_assert_int_eq(spool_directory_remove(directory, 1), 0);
+        ck_assert_int_eq(segment_drain_remove(drain, &error), 0);
+        ck_assert_int_eq(segment_drain_begin(drain, &error), -1);
+        ck_assert_ptr_null(segment_drain_open(directory, 1, &stats, &error));
+}
+END_TEST
+
+Suite *
+suite_segment_drain(void)
+{
+        Suite *suite = suite_create("segment_drain");
+        TCase *tcase = tcase_create("segment_drain");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_set_timeout(tcase, 60);
+        tcase_add_test(tcase, test_segment_is_deleted_when_kafka_has_all_of_it);
+        tcase_add_test(tcase, test_next_pass_appends_only_what_failed);
+        tcase_add_test(tcase, test_nothing_is_appended_after_a_failure);
+        tcase_add_test(tcase, test_full_queue_delays);
+        tcase_add_loop_test(tcase, test_refused_record_keeps_the_segment_and_stops_no_other, 0, 2);
+        tcase_add_test(tcase, test_record_with_malformed_fields_keeps_the_segment);
+        tcase_add_test(tcase, test_record_that_cannot_be_read_any_more_keeps_the_segment);
+        tcase_add_test(tcase, test_damaged_segment_is_put_aside);
+        tcase_add_test(tcase, test_damaged_segment_is_put_aside_once);
+        tcase_add_loop_test(tcase, test_records_without_a_report_are_appended_again, 0, 2);
+        tcase_add_test(tcase, test_segment_that_was_deleted_cannot_be_drained_again);
+        suite_add_tcase(suite, tcase);
+        return suite;
+}
