@@ -11,12 +11,11 @@
 #include "fake_producer.h"
 #include "logged.h"
 #include "scratch.h"
+#include "segments.h"
 #include "spool/segment_drain.h"
-#include "spool/segment_writer.h"
 #include "suites.h"
 
 #define RECORDS 20
-#define BODY 1000
 
 static const char *path;
 static struct spool_directory *directory;
@@ -33,40 +32,11 @@ on_report(void *record_arg, const struct producer_outcome *outcome, void *arg)
         ck_assert_ptr_eq(segment_drain_report(record_arg, outcome), drain);
 }
 
-/* Store the records in segment 1, with their numbers as keys. A number below 0: that one has no key, but other bytes. */
+/* Store the records in segment 1. */
 static void
-store(int malformed)
+store(void)
 {
-        struct segment_writer *writer = segment_writer_new(directory, &stats, 1);
-        static char body[BODY];
-
-        for (int i = 0; i < RECORDS; i++) {
-                struct segment_item item;
-                struct segment_group group = {.n = 1};
-                uint8_t fields[64];
-                size_t len = 0;
-                char key[16];
-
-                (void)snprintf(key, sizeof(key), "%d", i);
-                ck_assert_int_eq(segment_add_field(fields, sizeof(fields), &len, "",
-                                                   (struct span){key, strlen(key)}),
-                                 0);
-                ck_assert_int_eq(segment_add_field(fields, sizeof(fields), &len, RECORD_SOURCE,
-                                                   (struct span){"test", 4}),
-                                 0);
-                if (i == malformed)
-                        fields[0] = 200;
-                memset(body, i, sizeof(body));
-                item.record = (struct segment_record){.received_ms = 1795600000000 + i,
-                                                      .fields = {(const char *)fields, len},
-                                                      .body = {body, sizeof(body)}};
-                STAILQ_INIT(&group.items);
-                STAILQ_INSERT_TAIL(&group.items, &item, entry);
-                group.bytes = segment_record_size(&item.record);
-                ck_assert_int_eq(segment_writer_store(writer, &group), 0);
-                offsets[i] = item.record.offset;
-        }
-        segment_writer_free(writer);
+        segments_store(directory, &stats, 1, 0, RECORDS, offsets);
         atomic_store(&stats.records, RECORDS);
 }
 
@@ -168,7 +138,7 @@ remove_drained(void)
 
 START_TEST(test_segment_is_deleted_when_kafka_has_all_of_it)
 {
-        store(-1);
+        store();
         open_drain();
         ck_assert_uint_eq(segment_drain_summary(drain)->n_records, RECORDS);
         ck_assert_int_eq(pass(), SEGMENT_DRAIN_DONE);
@@ -184,7 +154,7 @@ END_TEST
 
 START_TEST(test_next_pass_appends_only_what_failed)
 {
-        store(-1);
+        store();
         open_drain();
         fake_fates[3] = fake_fates[7] = FAKE_FAILED;
         for (unsigned i = 0; i < 3; i++)
@@ -203,7 +173,7 @@ END_TEST
 
 START_TEST(test_nothing_is_appended_after_a_failure)
 {
-        store(-1);
+        store();
         open_drain();
         fake_fates[0] = FAKE_FAILED;
         ck_assert_int_eq(pass(), SEGMENT_DRAIN_AGAIN);
@@ -214,7 +184,7 @@ END_TEST
 
 START_TEST(test_full_queue_delays)
 {
-        store(-1);
+        store();
         open_drain();
         fake_fates[8] = FAKE_NO_ROOM;
         ck_assert_int_eq(pass(), SEGMENT_DRAIN_AGAIN);
@@ -226,7 +196,7 @@ END_TEST
 
 START_TEST(test_refused_record_keeps_the_segment_and_stops_no_other)
 {
-        store(-1);
+        store();
         open_drain();
         fake_fates[4] = _i == 0 ? FAKE_REFUSED : FAKE_TOO_LARGE;
         ck_assert_int_eq(passes(), SEGMENT_DRAIN_KEPT);
@@ -242,7 +212,7 @@ END_TEST
 
 START_TEST(test_record_with_malformed_fields_keeps_the_segment)
 {
-        store(4);
+        segments_store_malformed(directory, &stats, 1, 0, RECORDS, 4);
         open_drain();
         ck_assert_int_eq(passes(), SEGMENT_DRAIN_KEPT);
         expect_acknowledged_but(4);
@@ -253,7 +223,7 @@ END_TEST
 /* It could be read at first, so it may be readable again. */
 START_TEST(test_record_that_cannot_be_read_any_more_keeps_the_segment)
 {
-        store(-1);
+        store();
         open_drain();
         fake_fates[5] = FAKE_FAILED;
         ck_assert_int_eq(pass(), SEGMENT_DRAIN_AGAIN);
@@ -271,14 +241,10 @@ END_TEST
 
 START_TEST(test_damaged_segment_is_put_aside)
 {
-        int fd;
-
-        store(-1);
-        fd = openat(spool_directory_fd(directory), "0000000000000001.spool", O_WRONLY);
-        ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)offsets[6] + 100), 6);
-        ck_assert_int_eq(close(fd), 0);
+        store();
+        segments_damage(directory, 1, offsets[6]);
         open_drain();
-        ck_assert_uint_gt(segment_drain_summary(drain)->damaged_bytes, BODY);
+        ck_assert_uint_gt(segment_drain_summary(drain)->damaged_bytes, SEGMENTS_BODY);
         ck_assert_int_eq(pass(), SEGMENT_DRAIN_DONE);
         expect_acknowledged_but(6);
         remove_drained();
@@ -289,12 +255,8 @@ END_TEST
 /* A failed sync of the directory changes nothing: after a power failure the segment is drained again. */
 START_TEST(test_damaged_segment_is_put_aside_once)
 {
-        int fd;
-
-        store(-1);
-        fd = openat(spool_directory_fd(directory), "0000000000000001.spool", O_WRONLY);
-        ck_assert_int_eq(pwrite(fd, "damage", 6, (off_t)offsets[6] + 100), 6);
-        ck_assert_int_eq(close(fd), 0);
+        store();
+        segments_damage(directory, 1, offsets[6]);
         open_drain();
         ck_assert_int_eq(pass(), SEGMENT_DRAIN_DONE);
         disk_record(path);
@@ -310,7 +272,7 @@ START_TEST(test_records_without_a_report_are_appended_again)
 {
         struct error error;
 
-        store(-1);
+        store();
         open_drain();
         fake_fates[2] = fake_fates[3] = FAKE_HELD;
         fake_forgets = _i;
@@ -333,7 +295,7 @@ START_TEST(test_segment_that_was_deleted_cannot_be_drained_again)
 {
         struct error error;
 
-        store(-1);
+        store();
         open_drain();
         ck_assert_int_eq(pass(), SEGMENT_DRAIN_DONE);
         ck_assert_int_eq(spool_directory_remove(directory, 1), 0);
