@@ -21,7 +21,7 @@ char disk_names[DISK_MAX_FILES][64];
 unsigned disk_n_files;
 int disk_ignores_syncs, disk_ignores_directory_syncs, disk_fails_with;
 long disk_fails_at = -1, disk_n_calls;
-uint64_t disk_unreadable_from, disk_unreadable_to;
+uint64_t disk_unreadable_from, disk_unreadable_to, disk_n_read;
 size_t disk_writes_at_once;
 int disk_syncs_wait_for = -1;
 
@@ -309,11 +309,16 @@ ssize_t
 __wrap_pread(int fd, void *bytes, size_t len, off_t offset)
 {
         uint64_t from = (uint64_t)offset, to = from + len;
+        ssize_t n;
 
-        if (disk_unreadable_to == 0 || to <= disk_unreadable_from || from >= disk_unreadable_to)
-                return __real_pread(fd, bytes, len, offset);
-        if (from < disk_unreadable_from)
-                return __real_pread(fd, bytes, disk_unreadable_from - from, offset);
-        errno = EIO;
-        return -1;
+        if (disk_unreadable_to != 0 && to > disk_unreadable_from && from < disk_unreadable_to) {
+                if (from >= disk_unreadable_from) {
+                        errno = EIO;
+                        return -1;
+                }
+                len = disk_unreadable_from - from;
+        }
+        n = __real_pread(fd, bytes, len, offset);
+        disk_n_read += n > 0 ? (uint64_t)n : 0;
+        return n;
 }
