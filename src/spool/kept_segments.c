@@ -23,13 +23,14 @@ void
 kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment, int has_failed)
 {
         int64_t retry_ms = clock_monotonic_ms() + (has_failed ? FAILED_RETRY_MS : OTHER_RETRY_MS);
+        int was_read = segment != NULL;
 
         if (kept->n >= MAX_OPEN) {
                 segment_drain_close(segment);
                 segment = NULL;
         }
         kept->items = mem_resize(kept->items, kept->n + 1, sizeof(*kept->items));
-        kept->items[kept->n++] = (struct kept_segment){number, segment, retry_ms, has_failed};
+        kept->items[kept->n++] = (struct kept_segment){number, segment, retry_ms, has_failed, was_read};
 }
 
 static struct kept_segment *

@@ -21,6 +21,7 @@ struct kept_segment {
         struct segment_drain *segment; /* NULL: it could not be read, or is read again */
         int64_t retry_ms;              /* monotonic */
         int has_failed;                /* records failed, and are tried again soon */
+        int was_read;                  /* it could be read once, although it may be read again */
 };
 
 /* Free the segments. */

@@ -143,9 +143,9 @@ note_damage(const struct spool_drain *drain, const struct segment_drain *segment
                            name, summary->torn_bytes);
 }
 
-/* Read a segment. The first time, count its records if an earlier process wrote it, and log its damage. */
+/* Read a segment. If it is new, count its records if an earlier process wrote it, and log its damage. */
 static struct segment_drain *
-open_segment(struct spool_drain *drain, uint64_t number)
+open_segment(struct spool_drain *drain, uint64_t number, int is_new)
 {
         struct error error;
         struct segment_drain *segment = segment_drain_open(drain->directory, number, drain->stats, &error);
@@ -154,13 +154,14 @@ open_segment(struct spool_drain *drain, uint64_t number)
                 keep(drain, number, NULL, error.text);
                 return NULL;
         }
-        if (number > drain->counted) {
+        if (is_new) {
                 note_damage(drain, segment);
                 if (number <= drain->old) {
                         atomic_fetch_add(&drain->stats->records, segment_drain_summary(segment)->n_records);
                         atomic_fetch_sub(&drain->stats->uncounted, 1);
                 }
-                drain->counted = number;
+                if (number > drain->counted)
+                        drain->counted = number;
         }
         return segment;
 }
@@ -171,18 +172,19 @@ begin_segment(struct spool_drain *drain, uint64_t number)
 {
         struct kept_segment kept;
         struct error error;
+        int is_new = number > drain->counted;
 
         if (kept_segments_take(&drain->kept, number, &kept)) {
+                is_new = !kept.was_read;
                 drain->segment = kept.segment;
                 if (drain->segment != NULL)
                         atomic_fetch_sub(&drain->stats->refused, segment_drain_refused(drain->segment));
         }
         if (drain->segment == NULL)
-                drain->segment = open_segment(drain, number);
+                drain->segment = open_segment(drain, number, is_new);
         if (drain->segment == NULL || segment_drain_begin(drain->segment, &error) == 0)
                 return;
-        keep(drain, number, NULL, error.text);
-        segment_drain_close(drain->segment);
+        keep(drain, number, drain->segment, error.text);
         drain->segment = NULL;
 }
 
@@ -232,8 +234,11 @@ count_segments(struct spool_drain *drain)
         while (i < listing.n_segments && listing.segments[i].number <= drain->counted)
                 i++;
         if (i < listing.n_segments && listing.segments[i].number <= drain->old) {
-                struct segment_drain *segment = open_segment(drain, listing.segments[i].number);
+                struct kept_segment unread;
+                struct segment_drain *segment;
 
+                (void)kept_segments_take(&drain->kept, listing.segments[i].number, &unread);
+                segment = open_segment(drain, listing.segments[i].number, 1);
                 if (segment != NULL && atomic_load(&drain->stats->oldest_ms) == 0)
                         atomic_store(&drain->stats->oldest_ms, segment_drain_summary(segment)->oldest_ms);
                 segment_drain_close(segment);
@@ -289,8 +294,7 @@ end_pass(struct spool_drain *drain)
                         kept_segments_add(&drain->kept, number, segment, 1);
                         drain->n_ended++;
                 } else {
-                        keep(drain, number, NULL, error.text);
-                        segment_drain_close(segment);
+                        keep(drain, number, segment, error.text);
                 }
                 drain->segment = NULL;
                 break;

@@ -24,6 +24,7 @@ long disk_fails_at = -1, disk_n_calls;
 uint64_t disk_unreadable_from, disk_unreadable_to, disk_n_read;
 size_t disk_writes_at_once;
 int disk_syncs_wait_for = -1;
+const char *_Atomic disk_unopenable;
 
 static atomic_int_fast64_t passed_ms;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -144,10 +145,15 @@ __wrap_clock_monotonic_ms(void)
 int
 __wrap_openat(int directory, const char *name, int flags, ...)
 {
+        const char *unopenable = atomic_load(&disk_unopenable);
         va_list args;
         mode_t mode = 0;
         int fd = -1;
 
+        if (unopenable != NULL && strcmp(name, unopenable) == 0) {
+                errno = EMFILE;
+                return -1;
+        }
         if (flags & O_CREAT) {
                 va_start(args, flags);
                 mode = va_arg(args, mode_t);

@@ -71,6 +71,9 @@ extern long disk_n_calls;
 /* Reading fails with EIO within these bytes of any file in the directory; 0, 0: nowhere. */
 extern uint64_t disk_unreadable_from, disk_unreadable_to;
 
+/* A file with this name cannot be opened; NULL: each can. */
+extern const char *_Atomic disk_unopenable;
+
 /* Bytes that pread() has read. */
 extern uint64_t disk_n_read;
 

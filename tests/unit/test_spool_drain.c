@@ -243,6 +243,36 @@ START_TEST(test_damaged_segments_are_put_aside_and_delay_no_other)
 }
 END_TEST
 
+/* Its damage and its records are noticed as soon as it can be opened. */
+START_TEST(test_segment_that_cannot_be_opened_delays_no_other)
+{
+        uint64_t offsets[10];
+
+        segments_store(directory, &stats, 1, 0, 10, offsets);
+        segments_store(directory, &stats, 2, 10, 10, NULL);
+        segments_damage(directory, 1, offsets[6]);
+        atomic_store(&disk_unopenable, "0000000000000001.spool");
+        atomic_store(&may_append, _i == 0);
+        start(2, NULL, NULL);
+        for (int i = 0; i < LIMIT && atomic_load(&stats.uncounted) > 1; i++)
+                (void)poll(NULL, 0, 1);
+        atomic_store(&may_append, 1);
+        await(SPOOL_DRAIN_KEPT, 0);
+        expect_acknowledged(10, 10);
+        ck_assert_uint_eq(atomic_load(&stats.uncounted), 1);
+        ck_assert_uint_eq(atomic_load(&stats.damaged), 0);
+        atomic_store(&disk_unopenable, NULL);
+        disk_pass_time(KEPT_MS);
+        await(SPOOL_DRAIN_EMPTY, 0);
+        expect_acknowledged(0, 6);
+        expect_acknowledged(7, 3);
+        ck_assert_uint_eq(atomic_load(&stats.uncounted), 0);
+        ck_assert_uint_eq(atomic_load(&stats.records), 0);
+        ck_assert_uint_eq(atomic_load(&stats.damaged), 1);
+        ck_assert_ptr_nonnull(strstr(logged_read(), "a segment of the spool is damaged"));
+}
+END_TEST
+
 START_TEST(test_unreadable_record_is_damage)
 {
         uint64_t offsets[10];
@@ -399,6 +429,7 @@ suite_spool_drain(void)
         tcase_add_test(tcase, test_refused_record_delays_no_other_segment);
         tcase_add_test(tcase, test_failures_are_repeated);
         tcase_add_loop_test(tcase, test_damaged_segments_are_put_aside_and_delay_no_other, 0, 2);
+        tcase_add_loop_test(tcase, test_segment_that_cannot_be_opened_delays_no_other, 0, 2);
         tcase_add_test(tcase, test_unreadable_record_is_damage);
         tcase_add_loop_test(tcase, test_stop_keeps_what_kafka_has_not_acknowledged, 0, 2);
         tcase_add_test(tcase, test_segment_that_is_written_is_ended_and_drained);
