@@ -86,8 +86,9 @@ apply(struct checker *checker, const struct disk_op *op)
         case DISK_RENAME:
                 model->entry = ENTRY_ASIDE;
                 break;
-        case DISK_ANSWER:
-                checker->wanted[op->answer] = 1;
+        case DISK_ANSWER: /* it may have been drained before the thread has noted its answer */
+                if (checker->wanted[op->answer] == 0)
+                        checker->wanted[op->answer] = 1;
                 break;
         case DISK_DRAINED:
                 checker->wanted[op->answer] = 2;
