@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/kafka_access.h"
+#include "dedup/dedup.h"
 #include "kafka/message.h"
-#include "model/dedup.h"
 #include "model/judge.h"
 #include "model/output.h"
 

@@ -10,8 +10,8 @@
 #include "cli/command.h"
 #include "cli/daemon_status.h"
 #include "cli/kafka_access.h"
+#include "dedup/dedup.h"
 #include "kafka/offsets.h"
-#include "model/dedup.h"
 
 /* Allows for a transaction that is being committed. */
 #define COMMITTED_TIMEOUT_MS 60000

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "model/dedup.h"
+#include "dedup/dedup.h"
 #include "model/record.h"
 
 /*

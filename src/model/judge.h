@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "dedup/dedup.h"
 #include "model/decode.h"
-#include "model/dedup.h"
 #include "model/record.h"
 #include "model/rules.h"
 #include "model/topic_table.h"

@@ -6,8 +6,8 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "dedup/dedup.h"
 #include "kafka/consumer.h"
-#include "model/dedup.h"
 
 /* What keeps a partition from being read. */
 enum partition_trouble {

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "base/number.h"
-#include "model/dedup.h"
+#include "dedup/dedup.h"
 
 #define WINDOW_MS (INT64_C(3) * 24 * 60 * 60 * 1000)
 #define SLICE_MS (WINDOW_MS / 16)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "model/dedup.h"
+#include "dedup/dedup.h"
 #include "suites.h"
 
 /*

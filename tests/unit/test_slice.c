@@ -1,7 +1,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "model/slice.h"
+#include "dedup/slice.h"
 #include "suites.h"
 
 #define START_MS INT64_C(1795230000000)

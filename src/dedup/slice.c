@@ -1,4 +1,4 @@
-#include "model/slice.h"
+#include "dedup/slice.h"
 
 #include <stdlib.h>
 #include <string.h>

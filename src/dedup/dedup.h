@@ -1,5 +1,5 @@
-#ifndef MODEL_DEDUP_H
-#define MODEL_DEDUP_H
+#ifndef DEDUP_DEDUP_H
+#define DEDUP_DEDUP_H
 
 #include <stddef.h>
 #include <stdint.h>

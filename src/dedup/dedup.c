@@ -1,9 +1,9 @@
-#include "model/dedup.h"
+#include "dedup/dedup.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/slice.h"
+#include "dedup/slice.h"
 
 #define SLICES_A_WINDOW 16
 #define PIECES_A_CALL 256 /* of a slice's memory, freed by one call: takes less than a millisecond */

@@ -1,5 +1,5 @@
-#ifndef MODEL_SLICE_H
-#define MODEL_SLICE_H
+#ifndef DEDUP_SLICE_H
+#define DEDUP_SLICE_H
 
 #include <stddef.h>
 #include <stdint.h>
