@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "dedup/entry.h"
 
 /*
  * The dedup table: the deliveries of one partition within the dedup window.
@@ -14,26 +15,18 @@
  * other bodies. The answer depends on the log alone, so it is the same after a restart, after a rewind, and
  * in an audit:
  *
- * - Time is divided into slices of a sixteenth of the window, counted from the epoch. Each slice has its
- *   own table with one entry per identity, which has the offset and body of the identity's first record and
- *   the timestamp of its last, and one more per other body. An entry is an earlier record only for offsets
- *   after its first, so entries ahead of a rewound reader do no harm.
+ * - An entry has the offset of the first record and the timestamp of the last record with its identity and
+ *   body. It is an earlier record only for offsets after its first, so entries ahead of a rewound reader do
+ *   no harm.
  * - A table must be filled from the start of a slice, which dedup_restore_start() returns.
- * - Only whole slices are dropped, and only when no record from a given time on can need them: the time of
- *   a record that will not be read again, because its transaction has been committed.
+ * - Only what no record from a given time on can need is dropped: the time of a record that will not be read
+ *   again, because its transaction has been committed.
  *
- * An entry takes 44 bytes. A lookup costs one probe per slice, at most 17 while timestamps rise, which they
- * do under LogAppendTime except for the skew between the clocks of two brokers.
+ * An entry takes 44 bytes in memory, where time is divided into slices of a sixteenth of the window
+ * (slice_list.h). A lookup costs one probe per slice, at most 17 while timestamps rise, which they do under
+ * LogAppendTime except for the skew between the clocks of two brokers.
  */
 struct dedup;
-
-#define DEDUP_IDENTITY_SIZE 16
-
-enum dedup_answer {
-        DEDUP_NEW,      /* no earlier record in the window */
-        DEDUP_REPEAT,   /* an earlier record with the same body */
-        DEDUP_CONFLICT, /* only earlier records with other bodies */
-};
 
 #define DEDUP_COMPLETE INT64_MIN
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #define CHUNK_ENTRIES 1024u
+#define MAX_LAST_MS ((UINT32_C(1) << 30) - 1)
 #define FIRST_BUCKETS 1024u /* one page */
 
 /*
@@ -203,9 +204,15 @@ make_room(struct slice *slice)
         return slice->n_buckets < slice->max_buckets ? 0 : double_buckets(slice);
 }
 
+const struct slice_entry *
+slice_entry_at(const struct slice *slice, uint32_t index)
+{
+        return entry_at(slice, index);
+}
+
 int
-slice_remember(struct slice *slice, const uint8_t identity[16], uint64_t body, int64_t offset,
-               int64_t timestamp_ms)
+slice_remember(struct slice *slice, enum slice_kind kind, const uint8_t identity[16], uint64_t body,
+               int64_t offset, int64_t timestamp_ms)
 {
         uint32_t since_start = (uint32_t)(timestamp_ms - slice->start_ms);
         struct slice_entry *entry = find(slice, identity);
@@ -220,16 +227,17 @@ slice_remember(struct slice *slice, const uint8_t identity[16], uint64_t body, i
                 memcpy(entry->identity, identity, sizeof(entry->identity));
                 entry->body = body;
                 entry->first_offset = offset;
-                entry->last_ms = since_start;
+                entry->last_ms = since_start & MAX_LAST_MS;
+                entry->kind = (uint32_t)kind & 3;
                 entry->next = *bucket;
                 *bucket = ++slice->n_entries;
                 return 0;
         }
-        if (offset < entry->first_offset) {
+        if (entry->body != body)
+                return 1;
+        if (offset < entry->first_offset)
                 entry->first_offset = offset;
-                entry->body = body;
-        }
         if (since_start > entry->last_ms)
-                entry->last_ms = since_start;
-        return entry->body == body ? 0 : 1;
+                entry->last_ms = since_start & MAX_LAST_MS;
+        return 0;
 }
