@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/directory.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "spool/spool_directory.h"
@@ -57,7 +58,7 @@ spool_open(const char *path, uint64_t max_bytes, struct error *error)
         struct spool *spool = mem_alloc(sizeof(*spool));
 
         spool_stats_init(&spool->stats, max_bytes);
-        if (spool_directory_make(path, error) == 0)
+        if (directory_make(path, error) == 0)
                 spool->directory = spool_directory_open(path, 1, error);
         if (spool->directory != NULL && take_stock(spool, path, error) == 0)
                 spool->writer = spool_writer_new(spool->directory, &spool->stats, spool->old + 1, error);

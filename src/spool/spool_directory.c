@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -25,55 +24,18 @@ struct spool_directory {
         int lock; /* -1: not locked */
 };
 
-/* Sync the directory above, in which the name is. */
-static int
-sync_above(const char *path)
-{
-        char *copy = mem_strdup(path);
-        int above = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        int result = above >= 0 && fsync(above) == 0 ? 0 : -1;
-        int reason = errno;
-
-        if (above >= 0)
-                (void)close(above);
-        free(copy);
-        errno = reason;
-        return result;
-}
-
-/* A directory that exists may be new as well: its creator may have died before the sync. */
-int
-spool_directory_make(const char *path, struct error *error)
-{
-        int is_new = mkdir(path, 0700) == 0;
-
-        if (!is_new && errno != EEXIST)
-                return error_set(error, "cannot create the directory %s: %s", path, strerror(errno));
-        if (sync_above(path) != 0 && is_new)
-                return error_set(error, "cannot sync the directory above %s: %s", path, strerror(errno));
-        return 0;
-}
-
 static int
 take_lock(struct spool_directory *directory, struct error *error)
 {
-        struct stat status;
-
-        directory->lock = openat(directory->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (directory->lock < 0)
-                return error_set(error, "cannot create the file lock in %s: %s", directory->path,
-                                 strerror(errno));
-        /* root may make it before a daemon with fewer rights needs it. */
-        if (geteuid() == 0 && fstat(directory->fd, &status) == 0)
-                (void)!fchown(directory->lock, status.st_uid, status.st_gid);
-        if (flock(directory->lock, LOCK_EX | LOCK_NB) == 0)
+        directory->lock = directory_lock(directory->fd);
+        if (directory->lock >= 0)
                 return 0;
         if (errno == EWOULDBLOCK)
                 return error_set(error,
                                  "%s is in use by another process: a running gatepostd, which drains it "
                                  "itself, or gatepost spool drain",
                                  directory->path);
-        return error_set(error, "cannot lock %s: %s", directory->path, strerror(errno));
+        return error_set(error, "cannot lock %s by its file lock: %s", directory->path, strerror(errno));
 }
 
 struct spool_directory *

@@ -20,12 +20,6 @@ struct spool_directory;
 #define SPOOL_NUMBER_MAX (UINT64_C(1) << 62)
 
 /*
- * Create a directory that does not exist, with mode 0700, so that it survives a power failure. Return 0, or
- * -1 with the reason.
- */
-int spool_directory_make(const char *path, struct error *error) MUST_CHECK;
-
-/*
  * Open a directory, which must exist. With exclusive set, lock it against other processes, and refuse it if
  * one of them uses it. Return NULL with the reason.
  */

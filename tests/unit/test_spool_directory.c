@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "disk.h"
 #include "logged.h"
 #include "scratch.h"
@@ -102,7 +103,7 @@ START_TEST(test_lock_that_is_no_file_is_refused)
 
         ck_assert_int_eq(symlinkat("/dev/null", spool_directory_fd(directory), "lock"), 0);
         ck_assert_ptr_null(spool_directory_open(path, 1, &error));
-        ck_assert_ptr_nonnull(strstr(error.text, "cannot create the file lock"));
+        ck_assert_ptr_nonnull(strstr(error.text, "by its file lock"));
 }
 END_TEST
 
@@ -235,7 +236,7 @@ START_TEST(test_name_of_the_directory_is_synced_whoever_created_it)
 
         for (unsigned i = 0; i < 2; i++) {
                 disk_record(above);
-                ck_assert_int_eq(spool_directory_make(made, &error), 0);
+                ck_assert_int_eq(directory_make(made, &error), 0);
                 disk_stop();
                 ck_assert_uint_eq(disk_n_ops, 1);
                 ck_assert_int_eq(disk_ops[0].kind, DISK_SYNC_DIRECTORY);
@@ -249,7 +250,7 @@ START_TEST(test_directory_is_not_created_without_the_one_above)
 {
         struct error error;
 
-        ck_assert_int_eq(spool_directory_make(scratch_path("no/spool"), &error), -1);
+        ck_assert_int_eq(directory_make(scratch_path("no/spool"), &error), -1);
         ck_assert_ptr_nonnull(strstr(error.text, "No such file or directory"));
         ck_assert_ptr_null(spool_directory_open(scratch_path("no/spool"), 1, &error));
 }

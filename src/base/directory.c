@@ -1,0 +1,60 @@
+#include "base/directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+/* Sync the directory above, in which the name is. */
+static int
+sync_above(const char *path)
+{
+        char *copy = mem_strdup(path);
+        int above = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int result = above >= 0 && fsync(above) == 0 ? 0 : -1;
+        int reason = errno;
+
+        if (above >= 0)
+                (void)close(above);
+        free(copy);
+        errno = reason;
+        return result;
+}
+
+/* A directory that exists may be new as well: its creator may have died before the sync. */
+int
+directory_make(const char *path, struct error *error)
+{
+        int is_new = mkdir(path, 0700) == 0;
+
+        if (!is_new && errno != EEXIST)
+                return error_set(error, "cannot create the directory %s: %s", path, strerror(errno));
+        if (sync_above(path) != 0 && is_new)
+                return error_set(error, "cannot sync the directory above %s: %s", path, strerror(errno));
+        return 0;
+}
+
+int
+directory_lock(int directory)
+{
+        int lock = openat(directory, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), reason;
+        struct stat status;
+
+        if (lock < 0)
+                return -1;
+        /* root may make it before a daemon with fewer rights needs it. */
+        if (geteuid() == 0 && fstat(directory, &status) == 0)
+                (void)!fchown(lock, status.st_uid, status.st_gid);
+        if (flock(lock, LOCK_EX | LOCK_NB) == 0)
+                return lock;
+        reason = errno;
+        (void)close(lock);
+        errno = reason;
+        return -1;
+}

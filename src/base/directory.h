@@ -1,0 +1,21 @@
+#ifndef BASE_DIRECTORY_H
+#define BASE_DIRECTORY_H
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+/* Directories in which one process keeps files. */
+
+/*
+ * Create a directory that does not exist, with mode 0700, so that it survives a power failure. Return 0, or
+ * -1 with the reason.
+ */
+int directory_make(const char *path, struct error *error) MUST_CHECK;
+
+/*
+ * Lock a directory against other processes, by its file `lock`. Return a descriptor, whose closing unlocks
+ * it; or -1 with errno set: EWOULDBLOCK if another process has it.
+ */
+int directory_lock(int directory) MUST_CHECK;
+
+#endif
