@@ -151,7 +151,7 @@ run_plan(const struct audit_plan *plan)
         audit->topics = mem_alloc(plan->n_topics * sizeof(*audit->topics));
         audit->partitions = mem_alloc(plan->n_deliveries * sizeof(*audit->partitions));
         audit->tally = tally_new(BUCKET_BITS, MAX_ENTRIES);
-        audit->digest = digest_new();
+        audit->digest = digest_new(NULL);
         if (audit->tally == NULL || audit->digest == NULL) {
                 (void)error_set_openssl(&error, "cannot compare records");
                 (void)command_fail(status, "%s", error.text);

@@ -284,7 +284,7 @@ open_decider(struct audit_decider *processor, struct audit *audit)
         processor->dedups = mem_alloc(n * sizeof(*processor->dedups));
         for (size_t i = 0; i < config->n_sources; i++)
                 processor->rules[i] = &config->sources[i].rules;
-        processor->judge = judge_new(processor->rules, config->n_sources, config->topics);
+        processor->judge = judge_new(processor->rules, config->n_sources, config->topics, NULL);
         if (processor->judge == NULL)
                 return -1;
         for (size_t p = 0; p < n; p++) {

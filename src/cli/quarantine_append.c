@@ -286,7 +286,7 @@ open_judge(struct append_work *work, const struct config *config)
         work->rules = mem_alloc((config->n_sources + 1) * sizeof(const struct event_rules *));
         for (size_t i = 0; i < config->n_sources; i++)
                 work->rules[i] = &config->sources[i].rules;
-        work->judge = judge_new(work->rules, config->n_sources, config->topics);
+        work->judge = judge_new(work->rules, config->n_sources, config->topics, NULL);
         work->dedup = dedup_new(config->dedup_window_ms, DEDUP_COMPLETE);
         return work->judge == NULL || work->dedup == NULL ? -1 : 0;
 }

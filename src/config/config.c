@@ -94,6 +94,7 @@ config_free(const struct config *held)
         free(config->tls_certificate_file);
         free(config->tls_key_file);
         free(config->spool);
+        free(config->state);
         free(config->tls_client_ca_file);
         certificate_free(config->certificate);
         free(config);

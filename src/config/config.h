@@ -106,6 +106,7 @@ struct config {
         struct certificate *certificate;
 
         uint64_t dedup_window_ms;
+        char *state; /* the directory of the router's state; NULL: none */
         uint64_t max_batch;
         uint64_t max_batch_bytes;
         int verify; /* the router verifies signatures; then the rules of each source have its keys */

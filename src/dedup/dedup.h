@@ -6,6 +6,8 @@
 
 #include "base/compiler.h"
 #include "dedup/entry.h"
+#include "dedup/run.h"
+#include "dedup/slice_list.h"
 
 /*
  * The dedup table: the deliveries of one partition within the dedup window.
@@ -25,8 +27,20 @@
  * An entry takes 44 bytes in memory, where time is divided into slices of a sixteenth of the window
  * (slice_list.h). A lookup costs one probe per slice, at most 17 while timestamps rise, which they do under
  * LogAppendTime except for the skew between the clocks of two brokers.
+ *
+ * With a state directory (state.h), the entries of committed records move into files (run.h), each for a
+ * range of offsets, so that a restart needs to read only the records after the last one:
+ *
+ *   runs: from ... to, from ... to | being written ... | in memory ... next
  */
 struct dedup;
+
+/* Why a table is of no use any more. */
+enum dedup_trouble {
+        DEDUP_SOUND,
+        DEDUP_OTHER_LOG, /* its files are of another log than the records that are read */
+        DEDUP_DAMAGED,   /* one of its files is damaged or cannot be read */
+};
 
 #define DEDUP_COMPLETE INT64_MIN
 
@@ -41,18 +55,18 @@ void dedup_free(struct dedup *dedup);
 /**
  * dedup_check(dedup, identity, body, offset, timestamp_ms, answer):
  * Look up the record at an offset, then add it. body is a digest of its body. Return 0, or -1 when out of
- * memory; then nothing is added and answer is not valid.
+ * memory or when dedup_trouble() says so; then nothing is added and answer is not valid.
  */
 int dedup_check(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
                 int64_t offset, int64_t timestamp_ms, enum dedup_answer *answer) MUST_CHECK;
 
 /**
- * dedup_find(dedup, identity, body, offset, timestamp_ms):
+ * dedup_find(dedup, identity, body, offset, timestamp_ms, answer):
  * Like dedup_check(), but do not add the record; for a record that claims an identity that it must not
  * occupy.
  */
-enum dedup_answer dedup_find(const struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE],
-                             uint64_t body, int64_t offset, int64_t timestamp_ms) MUST_CHECK;
+int dedup_find(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
+               int64_t offset, int64_t timestamp_ms, enum dedup_answer *answer) MUST_CHECK;
 
 /*
  * Return whether the table has everything that a record at timestamp_ms needs. If a timestamp falls far back,
@@ -73,8 +87,79 @@ void dedup_expire(struct dedup *dedup, int64_t timestamp_ms);
 
 uint64_t dedup_window_ms(const struct dedup *dedup);
 
-/* Return the number of entries: one for each identity, slice and body. */
+/* Return the number of this table: no other one of the process has it. */
+uint64_t dedup_number(const struct dedup *dedup);
+
+/* Note that the table has identities of records that may have been published although they look forged. */
+void dedup_note_doubtful(struct dedup *dedup);
+int dedup_has_doubtful(const struct dedup *dedup);
+
+/* Return the number of entries: one for each identity, body, and slice or file. */
 size_t dedup_size(const struct dedup *dedup);
+
+enum dedup_trouble dedup_trouble(const struct dedup *dedup);
+
+/**
+ * dedup_adopt(dedup, runs, n):
+ * Let an empty table begin with n adjacent runs, whose references it takes. The caller will add the records
+ * from the last one on that the runs know (range.last), which shows whether the log is the one that they
+ * are of. Return 0, or -1 when out of memory.
+ */
+int dedup_adopt(struct dedup *dedup, struct run *const *runs, size_t n) MUST_CHECK;
+
+/* Say at which offset an empty table without runs begins. */
+void dedup_begin_at(struct dedup *dedup, int64_t offset);
+
+/* What to write into a run. */
+struct dedup_seal {
+        struct slice_list *slices; /* a reference */
+        struct run_range range;    /* but for owner and partition */
+};
+
+/**
+ * dedup_seal(dedup, to, at_least, seal):
+ * Begin to move the entries in memory into a run, if they are at_least so many, or as old as a slice. All
+ * records below the offset `to` have been added and committed, and none above. Return whether there is
+ * something to write; dedup_end_seal() must follow before the next call.
+ */
+int dedup_seal(struct dedup *dedup, int64_t to, size_t at_least, struct dedup_seal *seal) MUST_CHECK;
+
+/*
+ * The run was written, and takes the place of the entries; or NULL, then they stay, and will be tried
+ * again.
+ */
+void dedup_end_seal(struct dedup *dedup, struct run *run);
+
+/**
+ * dedup_plan_merge(dedup, runs, max):
+ * Choose runs to merge, so that their number stays small. Return their number, 0 if there is nothing to
+ * merge; runs has references. dedup_end_merge() must follow before the next call.
+ */
+size_t dedup_plan_merge(struct dedup *dedup, struct run **runs, size_t max) MUST_CHECK;
+
+/* A file cannot be read: dedup_trouble() says so from now on. */
+void dedup_note_damage(struct dedup *dedup);
+
+/*
+ * Replace runs by the one that was made from them, if they are still there, and take its reference; NULL: it
+ * could not be made.
+ */
+void dedup_end_merge(struct dedup *dedup, struct run *const *runs, size_t n, struct run *merged);
+
+/* Whether entries are being written or runs merged. */
+int dedup_is_busy(const struct dedup *dedup);
+
+/* Return a run that is not needed any more, with its reference, or NULL. */
+struct run *dedup_take_dropped(struct dedup *dedup) MUST_CHECK;
+
+/* Number of runs, their bytes on disk and in memory. */
+struct dedup_files {
+        size_t n;
+        uint64_t bytes;
+        uint64_t memory;
+};
+
+struct dedup_files dedup_files(const struct dedup *dedup);
 
 /*
  * Return the timestamp from which to fill a table for records at timestamp_ms, up to a slice before it, or

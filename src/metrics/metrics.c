@@ -326,13 +326,14 @@ metrics_count_truncation(struct metrics *metrics)
 }
 
 void
-metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t waiting_ms)
+metrics_set_router(struct metrics *metrics, const struct metrics_router *router)
 {
-        uint64_t oldest_ms = waiting_ms == 0 ? 0 : (uint64_t)clock_now_ms() - waiting_ms;
-
-        atomic_store_explicit(&metrics->remembered_ids, remembered_ids, memory_order_relaxed);
-        atomic_store_explicit(&metrics->lag, lag, memory_order_relaxed);
-        atomic_store_explicit(&metrics->oldest_ms, oldest_ms, memory_order_relaxed);
+        atomic_store(&metrics->remembered_ids, router->remembered_ids);
+        atomic_store(&metrics->lag, router->lag);
+        atomic_store(&metrics->oldest_ms, router->oldest_ms);
+        atomic_store(&metrics->state_files, router->state_files);
+        atomic_store(&metrics->state_bytes, router->state_bytes);
+        atomic_store(&metrics->state_errors, router->state_errors);
 }
 
 void

@@ -137,11 +137,18 @@ enum metrics_client { CLIENT_RECEIVER, CLIENT_ROUTER, CLIENT_N };
 void metrics_note_client(struct metrics *metrics, enum metrics_client client, struct statistics_totals *last,
                          const struct statistics_totals *now);
 
-/*
- * Set the size of the router's dedup tables, the lag, and the longest time that a record in it can have
- * waited until now.
- */
-void metrics_set_router(struct metrics *metrics, uint64_t remembered_ids, uint64_t lag, uint64_t waiting_ms);
+struct metrics_router {
+        uint64_t remembered_ids; /* in the dedup tables */
+        uint64_t lag;
+        uint64_t
+            oldest_ms; /* since when a record in the lag can have waited, since the epoch; 0: none does */
+        uint64_t state_files; /* of the dedup tables, with [router] state, like all below */
+        uint64_t state_bytes;
+        uint64_t state_errors;
+};
+
+/* Set what is known of the router's partitions. */
+void metrics_set_router(struct metrics *metrics, const struct metrics_router *router);
 
 /* A partition of `deliveries`. state and cause are constants. */
 struct metrics_partition {

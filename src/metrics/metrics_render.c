@@ -401,6 +401,12 @@ render_router(const struct metrics *metrics, FILE *out)
         fprintf(out, "gatepost_log_truncations_total %" PRIu64 "\n", metrics_get(&metrics->truncations));
         exposition_head(out, "gatepost_remembered_ids", "gauge", "Delivery-ids in the dedup tables.");
         fprintf(out, "gatepost_remembered_ids %" PRIu64 "\n", metrics_get(&metrics->remembered_ids));
+        exposition_head(out, "gatepost_state_files", "gauge", "Files of the dedup tables.");
+        fprintf(out, "gatepost_state_files %" PRIu64 "\n", metrics_get(&metrics->state_files));
+        exposition_head(out, "gatepost_state_bytes", "gauge", "Size of these files.");
+        fprintf(out, "gatepost_state_bytes %" PRIu64 "\n", metrics_get(&metrics->state_bytes));
+        exposition_head(out, "gatepost_state_errors_total", "counter", "Failures to write these files.");
+        fprintf(out, "gatepost_state_errors_total %" PRIu64 "\n", metrics_get(&metrics->state_errors));
 }
 
 char *

@@ -85,6 +85,9 @@ struct metrics {
         struct histogram histograms[HISTOGRAM_N];
         struct metrics_window window;
         counter remembered_ids;
+        counter state_files;
+        counter state_bytes;
+        counter state_errors;
         counter lag;
         counter oldest_ms; /* since the epoch; 0: no record waits */
         counter deleted;

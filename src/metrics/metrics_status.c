@@ -322,6 +322,13 @@ put_router(struct status_writer *writer)
         put_count(writer, "lagRecords", metrics_get(&metrics->lag));
         put_oldest(writer);
         put_count(writer, "rememberedIds", metrics_get(&metrics->remembered_ids));
+        if (metrics->config->state != NULL) {
+                json_open_object(writer->json, "state");
+                put_count(writer, "files", metrics_get(&metrics->state_files));
+                put_count(writer, "bytes", metrics_get(&metrics->state_bytes));
+                put_count(writer, "errors", metrics_get(&metrics->state_errors));
+                json_close_object(writer->json);
+        }
         put_partitions(writer);
         put_histogram(writer, "deliverySeconds", HISTOGRAM_DELIVERY);
         put_histogram(writer, "commitSeconds", HISTOGRAM_COMMIT);

@@ -9,14 +9,12 @@
 #include <openssl/params.h>
 #include <openssl/rand.h>
 
-#define KEY_SIZE 32
-
 /* Algorithms are fetched once, because fetching one costs more than hashing a small body. */
 struct digest {
         EVP_MD *sha256;
         EVP_MD_CTX *context;
         EVP_MAC_CTX *mac;
-        uint8_t key[KEY_SIZE];
+        uint8_t key[DIGEST_KEY_SIZE];
 };
 
 /* Return NULL if OpenSSL does not have the algorithm, or memory fails. */
@@ -51,7 +49,7 @@ new_poly1305_or_hmac(void)
 }
 
 struct digest *
-digest_new(void)
+digest_new(const uint8_t *key)
 {
         struct digest *digest = calloc(1, sizeof(*digest));
 
@@ -61,10 +59,12 @@ digest_new(void)
         digest->context = EVP_MD_CTX_new();
         digest->mac = new_poly1305_or_hmac();
         if (digest->sha256 == NULL || digest->context == NULL || digest->mac == NULL ||
-            RAND_priv_bytes(digest->key, sizeof(digest->key)) != 1) {
+            (key == NULL && RAND_priv_bytes(digest->key, sizeof(digest->key)) != 1)) {
                 digest_free(digest);
                 return NULL;
         }
+        if (key != NULL)
+                memcpy(digest->key, key, sizeof(digest->key));
         return digest;
 }
 

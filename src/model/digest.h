@@ -11,15 +11,19 @@
  * Digests of records: identities and body digests for the dedup table, and fingerprints for the audit, which
  * compares the published records with the expected ones. For one thread at a time.
  *
- * A dedup table lives no longer than its digest, so its values are Poly1305 (RFC 8439) under a random key of
- * the digest that nobody else knows. Collisions of identities have a probability of at most 2^-90, even for
+ * The values are Poly1305 (RFC 8439) under a key that nobody else knows, and that lives as long as the dedup
+ * tables with them. Collisions of identities have a probability of at most 2^-90, even for
  * chosen records. Poly1305 takes a third of the time of SHA-256. Values of two digests are not comparable. If
  * OpenSSL has no Poly1305, as in FIPS mode, HMAC-SHA256 replaces it, truncated to 128 bits.
  */
 struct digest;
 
-/* Return NULL if memory or OpenSSL fails. */
-struct digest *digest_new(void) MUST_CHECK;
+#define DIGEST_KEY_SIZE 32
+
+/*
+ * Create digests under a secret key, or a random one if it is NULL. Return NULL if memory or OpenSSL fails.
+ */
+struct digest *digest_new(const uint8_t *key) MUST_CHECK;
 void digest_free(struct digest *digest);
 
 /**

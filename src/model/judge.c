@@ -19,7 +19,6 @@ struct judge {
         struct digest *digest;
         struct decoder *decoder;
         struct decoded decoded;
-        int has_doubtful; /* a table has an identity with MARK_DOUBTFUL */
 };
 
 static const char *const reason_names[QUARANTINE_N_REASONS] = {
@@ -42,14 +41,15 @@ judge_reason_name(enum quarantine_reason reason)
 }
 
 struct judge *
-judge_new(const struct event_rules *const *rules, size_t n, const struct topic_table *topics)
+judge_new(const struct event_rules *const *rules, size_t n, const struct topic_table *topics,
+          const uint8_t *key)
 {
         struct judge *judge = calloc(1, sizeof(*judge));
 
         if (judge == NULL)
                 return NULL;
         judge_set_rules(judge, rules, n, topics);
-        judge->digest = digest_new();
+        judge->digest = digest_new(key);
         judge->decoder = decoder_new();
         if (judge->digest == NULL || judge->decoder == NULL) {
                 judge_free(judge);
@@ -118,14 +118,16 @@ check(struct judge *judge, struct dedup *dedup, const struct record *record, con
 
 /* Treat a new record as a duplicate if an earlier one with its body has this other identity. */
 static int
-find_other(struct judge *judge, const struct dedup *dedup, const struct record *record, const char *mark,
+find_other(struct judge *judge, struct dedup *dedup, const struct record *record, const char *mark,
            uint64_t body, enum dedup_answer *answer)
 {
         uint8_t identity[DEDUP_IDENTITY_SIZE];
+        enum dedup_answer other;
 
-        if (compute(judge, record, mark, body, identity) != 0)
+        if (compute(judge, record, mark, body, identity) != 0 ||
+            dedup_find(dedup, identity, body, record->offset, record->timestamp_ms, &other) != 0)
                 return -1;
-        if (dedup_find(dedup, identity, body, record->offset, record->timestamp_ms) == DEDUP_REPEAT)
+        if (other == DEDUP_REPEAT)
                 *answer = DEDUP_REPEAT;
         return 0;
 }
@@ -152,7 +154,7 @@ check_repeat(struct judge *judge, struct dedup *dedup, const struct record *reco
             find_other(judge, dedup, record, NULL, body, answer) != 0)
                 return -1;
         /* It may have been published before the configuration changed. */
-        if (*answer == DEDUP_NEW && judge->has_doubtful)
+        if (*answer == DEDUP_NEW && dedup_has_doubtful(dedup))
                 return find_other(judge, dedup, record, MARK_DOUBTFUL, body, answer);
         return 0;
 }
@@ -291,7 +293,7 @@ judge_remember(struct judge *judge, struct dedup *dedup, const struct record *re
         if (result == REVERIFICATION_GENUINE)
                 return remember(judge, dedup, record, is_replay(record) ? MARK_REPLAY : NULL, body);
         if (result == REVERIFICATION_REFUSED) {
-                judge->has_doubtful = 1;
+                dedup_note_doubtful(dedup);
                 if (remember(judge, dedup, record, MARK_DOUBTFUL, body) != 0)
                         return -1;
         }

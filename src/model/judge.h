@@ -62,10 +62,11 @@ struct judge;
 /*
  * Create a judge. A dedup table contains digests made with the key of the judge that filled it, so it must
  * always be used with the same judge. The n rules and the topics belong to the caller and must outlive the
- * judge or be replaced by judge_set_rules(). Return NULL if memory or OpenSSL fails.
+ * judge or be replaced by judge_set_rules(). key is the secret of its digests, DIGEST_KEY_SIZE bytes; NULL: a
+ * random one. Return NULL if memory or OpenSSL fails.
  */
-struct judge *judge_new(const struct event_rules *const *rules, size_t n,
-                        const struct topic_table *topics) MUST_CHECK;
+struct judge *judge_new(const struct event_rules *const *rules, size_t n, const struct topic_table *topics,
+                        const uint8_t *key) MUST_CHECK;
 void judge_free(struct judge *judge);
 
 /* Replace rules and topics. Tables that are already filled remain valid. */

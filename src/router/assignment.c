@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "router/table.h"
 
 #define PAUSE_MS 200
 #define CERTAIN_AFTER_MS 10000 /* a broker that was cut off may report an old end of the log for a while */
@@ -16,9 +17,11 @@
 
 int
 assignment_open(struct assignment *assignment, const struct config *config, const char *bootstrap,
-                struct partition_list *partitions, struct metrics *metrics, struct error *error)
+                struct partition_list *partitions, struct state *state, struct metrics *metrics,
+                struct error *error)
 {
         *assignment = (struct assignment){.config = config,
+                                          .state = state,
                                           .metrics = metrics,
                                           .partitions = partitions,
                                           .n_partitions = -1};
@@ -70,69 +73,6 @@ assignment_void_positions(struct assignment *assignment)
         }
 }
 
-/* Create a dedup table, to be restored from restore_from on. Returns -1 when memory fails. */
-static int
-begin_restore(const struct position *position, const struct config *config, struct partition *partition)
-{
-        dedup_free(partition->dedup);
-        partition->dedup = dedup_new(config->dedup_window_ms, position->complete_ms);
-        partition->next = partition->reached = position->restore_from;
-        partition->expired_from = position->decide_from;
-        partition->known_to = 0;
-        partition->anchor = -1;
-        return partition->dedup == NULL ? -1 : 0;
-}
-
-/* Whether the committed offset is this router's own: unchanged, or its last attempt. */
-static int
-is_own(const struct position *position, const struct partition *partition)
-{
-        return (position->decide_from == partition->decide_from &&
-                position->routed_ms == partition->routed_ms) ||
-               (position->decide_from == partition->tried_to && position->routed_ms == partition->tried_ms);
-}
-
-/*
- * Whether the dedup table may be kept although another router has committed: it contains no uncommitted
- * records, and the last record that this router committed can be looked up in the log.
- */
-static int
-has_anchor(const struct position *position, const struct partition *partition)
-{
-        return partition->known_to <= partition->decide_from && partition->routed_ms >= 0 &&
-               partition->decide_from > position->low && partition->decide_from <= position->decide_from;
-}
-
-/* Read the last record that this router committed again. */
-static void
-read_anchor_again(struct partition *partition)
-{
-        partition->anchor = partition->decide_from - 1;
-        partition->anchor_ms = partition->routed_ms;
-        if (partition->next > partition->anchor)
-                partition->next = partition->anchor;
-}
-
-/* Whether the log was truncated at a new offset; until a commit each answer reports the known truncation. */
-static int
-is_new_cut(const struct position *position, const struct partition *partition)
-{
-        return position->n_cut_off > 0 && partition->cut_at != position->decide_from;
-}
-
-/*
- * Whether the dedup table can be kept: no dropped entry is needed, and missing records are still in the log.
- */
-static int
-table_serves(const struct position *position, const struct partition *partition)
-{
-        return partition->dedup != NULL &&
-               (position->n_cut_off > 0 ? !is_new_cut(position, partition)
-                                        : is_own(position, partition) || has_anchor(position, partition)) &&
-               position->decide_from >= partition->expired_from && partition->next >= position->low &&
-               dedup_covers(partition->dedup, partition->needed_ms);
-}
-
 static void
 log_truncation(const struct position *position, struct metrics *metrics)
 {
@@ -172,23 +112,23 @@ keep_waiting(struct partition *partition, enum partition_trouble trouble, const 
 
 /* Give a partition its position, or note why that is impossible. Returns whether it has one. */
 static int
-apply(const struct position *position, const struct config *config, struct partition *partition,
+apply(const struct assignment *assignment, const struct position *position, struct partition *partition,
       int64_t now_ms)
 {
         if (position->high >= 0)
                 partition->high = position->high;
         if (position->trouble != TROUBLE_NONE)
                 return keep_waiting(partition, position->trouble, position->error.text, now_ms);
-        if (is_new_cut(position, partition) && partition->diverged_at < 0 &&
+        if (table_is_cut_off(position, partition) && partition->diverged_at < 0 &&
             (partition->trouble != TROUBLE_TRUNCATED || now_ms - partition->troubled_ms < CERTAIN_AFTER_MS))
                 return keep_waiting(partition, TROUBLE_TRUNCATED,
                                     "the log ends before the committed offset, and has newer records",
                                     now_ms);
         if (!table_serves(position, partition)) {
-                if (begin_restore(position, config, partition) != 0)
+                if (table_restore(position, assignment->config, assignment->state, partition) != 0)
                         return keep_waiting(partition, TROUBLE_UNREACHABLE, "out of memory", now_ms);
-        } else if (position->n_cut_off == 0 && !is_own(position, partition)) {
-                read_anchor_again(partition);
+        } else if (position->n_cut_off == 0) {
+                table_confirm(position, partition);
         }
         /* Read the record before the committed offset again, to verify that the log is the routed one. */
         if (partition->next > position->decide_from)
@@ -238,8 +178,8 @@ take_answers(struct assignment *assignment)
                 if (assignment->asked_generation != assignment->generation || partition == NULL ||
                     partition->stage != PARTITION_ASKED)
                         continue;
-                is_cut = is_new_cut(&positions[i], partition);
-                if (apply(&positions[i], assignment->config, partition, clock_monotonic_ms())) {
+                is_cut = table_is_cut_off(&positions[i], partition);
+                if (apply(assignment, &positions[i], partition, clock_monotonic_ms())) {
                         count_deleted(assignment, &positions[i], partition);
                         if (is_cut)
                                 log_truncation(&positions[i], assignment->metrics);
@@ -442,7 +382,7 @@ assignment_update_status(struct assignment *assignment, struct consumer *consume
         note_logs(assignment, &view);
         note_growth(assignment, view.n_partitions);
         partition_status_read(status, assignment->partitions, consumer, assignment->config->deliveries_topic,
-                              view.unassigned, view.n_unassigned, assignment->metrics);
+                              view.unassigned, view.n_unassigned, assignment->state, assignment->metrics);
         if (view.n_unassigned > 0)
                 rejoin(assignment, consumer, view.unassigned, view.n_looks);
         topic_view_clear(&view);

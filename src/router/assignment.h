@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/config.h"
+#include "dedup/state.h"
 #include "kafka/consumer.h"
 #include "metrics/metrics.h"
 #include "router/partition.h"
@@ -20,6 +21,7 @@ struct assignment {
         const struct config *config;
         struct metrics *metrics;
         struct partition_list *partitions; /* the owner's */
+        struct state *state;               /* the owner's; NULL: none */
         struct position_finder *finder;
         uint64_t generation; /* changes when pending answers become void */
         uint64_t asked_generation;
@@ -32,7 +34,7 @@ struct assignment {
 
 /* Returns 0, or -1 with the reason; call assignment_close() in either case. */
 int assignment_open(struct assignment *assignment, const struct config *config, const char *bootstrap,
-                    struct partition_list *partitions, struct metrics *metrics,
+                    struct partition_list *partitions, struct state *state, struct metrics *metrics,
                     struct error *error) MUST_CHECK;
 void assignment_close(struct assignment *assignment);
 

@@ -280,7 +280,7 @@ report(struct loop *loop)
                 return;
         loop->reported_ms = now;
         assignment_update_status(&loop->assignment, loop->member.consumer, &status);
-        if (status.lag == 0 && !loop->processor.is_open && now - loop->troubled_ms >= TROUBLED_FOR_MS)
+        if (status.router.lag == 0 && !loop->processor.is_open && now - loop->troubled_ms >= TROUBLED_FOR_MS)
                 loop->troubled = 0;
         if (status.n > 0 && status.n_refused == status.n) {
                 refuse(loop, status.reason.text);
@@ -351,10 +351,11 @@ loop_run(struct current *current, const char *bootstrap, struct metrics *metrics
         struct error error;
 
         if (processor_open(&loop.processor, current, bootstrap, metrics, &error) != 0 ||
-            assignment_open(&loop.assignment, config, bootstrap, &loop.processor.partitions, metrics,
-                            &error) != 0) {
+            assignment_open(&loop.assignment, config, bootstrap, &loop.processor.partitions,
+                            loop.processor.state, metrics, &error) != 0) {
                 log_error("cannot start the router reason=%s", log_quote(error.text, quoted));
-                loop.exit_status = EX_SOFTWARE;
+                loop.exit_status =
+                    config->state != NULL && loop.processor.state == NULL ? EX_CONFIG : EX_SOFTWARE;
         }
         while (loop.exit_status == 0 && !atomic_load(&status->stopping))
                 step(&loop);

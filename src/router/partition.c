@@ -322,6 +322,8 @@ partition_committed(struct partition *partition)
         partition->routed_ms = partition->last_ms;
         partition->expired_from = partition->next;
         partition->diverged_at = partition->cut_at = partition->bare_offset = -1;
+        if (partition->dedup == NULL)
+                return; /* it was of no use any more while the batch was open */
         if (partition->last_ms - partition->needed_ms > 2 * (int64_t)dedup_window_ms(partition->dedup))
                 partition->needed_ms = INT64_MAX;
         dedup_expire(partition->dedup,

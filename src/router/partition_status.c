@@ -43,11 +43,22 @@ note_reason(struct partition_status *status, const struct partition *partition, 
 }
 
 static void
+add_table(struct metrics_router *router, const struct dedup *dedup)
+{
+        const struct dedup_files files = dedup_files(dedup);
+
+        router->remembered_ids += dedup_size(dedup);
+        router->state_files += files.n;
+        router->state_bytes += files.bytes;
+}
+
+static void
 read_one(struct partition_status *status, struct partition *partition, int64_t lag,
          struct metrics_partition *shown)
 {
         enum partition_state state = partition_state(partition, clock_monotonic_ms());
-        int64_t waiting_ms = partition_waiting_ms(partition, lag, clock_now_ms());
+        uint64_t now_ms = (uint64_t)clock_now_ms();
+        int64_t waiting_ms = partition_waiting_ms(partition, lag, (int64_t)now_ms);
 
         *shown = (struct metrics_partition){partition->id, partition_state_name(state),
                                             partition_trouble_name(partition->trouble), (uint64_t)lag,
@@ -56,10 +67,12 @@ read_one(struct partition_status *status, struct partition *partition, int64_t l
         status->n++;
         status->n_routing += state == PARTITION_ROUTING;
         status->n_refused += state == PARTITION_REFUSED;
-        status->lag += (uint64_t)lag;
-        if ((uint64_t)waiting_ms > status->oldest_ms)
-                status->oldest_ms = (uint64_t)waiting_ms;
-        status->remembered_ids += partition->dedup == NULL ? 0 : dedup_size(partition->dedup);
+        status->router.lag += (uint64_t)lag;
+        if (waiting_ms > 0 &&
+            (status->router.oldest_ms == 0 || now_ms - (uint64_t)waiting_ms < status->router.oldest_ms))
+                status->router.oldest_ms = now_ms - (uint64_t)waiting_ms;
+        if (partition->dedup != NULL)
+                add_table(&status->router, partition->dedup);
         note_reason(status, partition, state);
 }
 
@@ -67,7 +80,7 @@ void
 partition_status_read(struct partition_status *status, const struct partition_list *partitions,
                       const struct consumer *consumer, const char *topic,
                       const struct unassigned_partition *unassigned, size_t n_unassigned,
-                      struct metrics *metrics)
+                      const struct state *state, struct metrics *metrics)
 {
         struct metrics_partition *shown = mem_alloc((partitions->n + n_unassigned + 1) * sizeof(*shown));
         size_t n = 0;
@@ -80,7 +93,7 @@ partition_status_read(struct partition_status *status, const struct partition_li
                 shown[n++] = (struct metrics_partition){unassigned[i].partition,
                                                         partition_state_name(PARTITION_UNASSIGNED),
                                                         "unassigned", (uint64_t)unassigned[i].waiting, -1};
-                status->lag += (uint64_t)unassigned[i].waiting;
+                status->router.lag += (uint64_t)unassigned[i].waiting;
                 if (status->reason.text[0] == '\0')
                         (void)error_set(&status->reason, "partition %" PRId32 " is assigned to no router",
                                         unassigned[i].partition);
@@ -88,7 +101,8 @@ partition_status_read(struct partition_status *status, const struct partition_li
         status->n_unassigned = n_unassigned;
         qsort(shown, n, sizeof(*shown), by_id);
         metrics_set_partitions(metrics, shown, n);
-        metrics_set_router(metrics, status->remembered_ids, status->lag, status->oldest_ms);
+        status->router.state_errors = state == NULL ? 0 : state_failures(state);
+        metrics_set_router(metrics, &status->router);
         free(shown);
 }
 

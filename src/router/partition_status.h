@@ -2,6 +2,7 @@
 #define ROUTER_PARTITION_STATUS_H
 
 #include "base/error.h"
+#include "dedup/state.h"
 #include "kafka/consumer.h"
 #include "metrics/metrics.h"
 #include "router/partition.h"
@@ -13,20 +14,18 @@ struct partition_status {
         size_t n_refused;
         size_t n; /* partitions assigned to this router */
         size_t n_unassigned;
-        uint64_t lag; /* including unassigned partitions */
-        uint64_t oldest_ms;
-        uint64_t remembered_ids;
+        struct metrics_router router; /* its lag includes unassigned partitions */
         struct error reason; /* why not all are routed; empty: no trouble, or they are being restored */
 };
 
 /**
- * partition_status_read(status, partitions, consumer, topic, unassigned, n_unassigned, metrics):
- * Summarize the partitions, and set their metrics. consumer may be NULL.
+ * partition_status_read(status, partitions, consumer, topic, unassigned, n_unassigned, state, metrics):
+ * Summarize the partitions, and set their metrics. consumer and state may be NULL.
  */
 void partition_status_read(struct partition_status *status, const struct partition_list *partitions,
                            const struct consumer *consumer, const char *topic,
                            const struct unassigned_partition *unassigned, size_t n_unassigned,
-                           struct metrics *metrics);
+                           const struct state *state, struct metrics *metrics);
 
 /* Log a line for each partition. */
 void partition_status_log(const struct partition_list *partitions, const struct consumer *consumer,

@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "kafka/message.h"
 #include "router/position.h"
+#include "router/recheck.h"
+#include "router/table.h"
 
 #define INIT_TIMEOUT_MS 2000 /* for one call; the next call resumes it */
 #define INIT_LIMIT_MS 30000  /* for one producer */
@@ -67,7 +69,14 @@ processor_open(struct processor *processor, struct current *current, const char 
         processor->metrics = metrics;
         processor->decisions.recent = metrics_recent_quarantined(metrics);
         batch_init(&processor->batch, processor->config);
-        processor->judge = judge_new(NULL, 0, NULL);
+        if (processor->config->state != NULL) {
+                processor->state =
+                    state_open(processor->config->state, processor->config->deliveries_topic, error);
+                if (processor->state == NULL)
+                        return error_prefix(error, "state = %s", processor->config->state);
+        }
+        processor->judge =
+            judge_new(NULL, 0, NULL, processor->state == NULL ? NULL : state_key(processor->state));
         if (processor->judge != NULL)
                 apply_newest(processor);
         return processor->newest == NULL ? error_set_openssl(error, "cannot create the judge of records") : 0;
@@ -81,7 +90,9 @@ processor_close(struct processor *processor)
         transaction_free(processor->transaction);
         if (processor->group != NULL)
                 rd_kafka_consumer_group_metadata_destroy(processor->group);
+        table_save(processor->state, &processor->partitions);
         partition_clear(&processor->partitions);
+        state_close(processor->state);
         judge_free(processor->judge);
         batch_free(&processor->batch);
         decision_log_clear(&processor->decisions);
@@ -200,69 +211,34 @@ decide(struct processor *processor, struct partition *partition, const struct re
         return result;
 }
 
-/* The log is not the routed one: the record before decide_from differs, or is missing. */
-static enum processor_result
-diverge(struct partition *partition, const char *topic)
-{
-        struct error reason;
-
-        (void)error_set(&reason,
-                        "partition %d of %s has another record at offset %" PRId64
-                        " than the one that was routed",
-                        partition->id, topic, partition->decide_from - 1);
-        partition->diverged_at = partition->decide_from;
-        partition_void_position(partition, TROUBLE_OTHER_LOG, reason.text, 0, clock_monotonic_ms());
-        return PROCESSOR_UNPOSITIONED;
-}
-
 /* Add a record that was routed before to the dedup table. */
 static enum processor_result
 remember(struct processor *processor, struct partition *partition, const struct record *record,
          struct error *error)
 {
-        if (!partition_recognises(partition, record->offset, record->timestamp_ms))
-                return diverge(partition, processor->config->deliveries_topic);
+        if (!partition_recognises(partition, record->offset, record->timestamp_ms)) {
+                recheck_divergence(partition, processor->config->deliveries_topic);
+                return PROCESSOR_UNPOSITIONED;
+        }
         if (judge_remember(processor->judge, partition->dedup, record) == 0)
                 return PROCESSOR_DONE;
         (void)error_set_openssl(error, "the record could not be remembered");
         return PROCESSOR_FAILED;
 }
 
-/* Ask for the position again: the known state of the log may be wrong. */
+/* Decide a record, if that is possible now. */
 static enum processor_result
-ask_again(struct partition *partition, const char *why)
+decide_next(struct processor *processor, struct partition *partition, const struct record *record,
+            const rd_kafka_message_t *message, struct error *error)
 {
-        char quoted[LOG_QUOTED_SIZE];
-
-        log_info("asking for the position again partition=%" PRId32 " offset=%" PRId64 " reason=%s",
-                 partition->id, partition->next, log_quote(why, quoted));
-        partition_void_position(partition, TROUBLE_NONE, NULL, 0, clock_monotonic_ms());
+        if (partition->next < partition->decide_from && partition->routed_ms >= 0)
+                recheck_divergence(partition, processor->config->deliveries_topic);
+        else if (!partition_can_judge(partition, record->timestamp_ms))
+                recheck(partition, "timestamp before the dedup table; was a broker's clock wrong?");
+        else
+                return decide(processor, partition, record, message, error) == 0 ? PROCESSOR_DONE
+                                                                                 : PROCESSOR_FAILED;
         return PROCESSOR_UNPOSITIONED;
-}
-
-/*
- * The dedup table contains uncommitted records of a log that may have been truncated before them: new
- * deliveries would be mistaken for repeats of lost ones.
- */
-static enum processor_result
-forget(struct partition *partition)
-{
-        partition_forget_open(partition, clock_monotonic_ms());
-        return ask_again(partition,
-                         "the leader has changed or restarted before a commit; restoring the dedup table");
-}
-
-/* A record comes from another origin than its predecessor. Returns whether it may be processed. */
-static int
-allows_change(struct partition *partition, const rd_kafka_message_t *message)
-{
-        int64_t timestamp_ms = rd_kafka_message_timestamp(message, NULL);
-
-        if (partition_allows_change(partition, message->offset, timestamp_ms))
-                return 1;
-        (void)ask_again(partition, "the leader has changed or restarted");
-        partition_note_change(partition, message->offset, timestamp_ms);
-        return 0;
 }
 
 /* Process a record that is the next one of its partition, judging by its offset. */
@@ -270,29 +246,27 @@ static enum processor_result
 take_next(struct processor *processor, struct partition *partition, const rd_kafka_message_t *message,
           struct error *error)
 {
-        enum processor_result result = PROCESSOR_DONE;
+        enum processor_result result;
+        const char *fault = NULL;
         struct record record;
 
         message_record(message, &record);
         if (!partition_confirms(partition, record.offset, record.timestamp_ms)) {
                 partition_forget_table(partition, clock_monotonic_ms());
-                return ask_again(partition,
-                                 "another router has committed to another log; restoring the table");
+                recheck(partition, "another router has committed to another log; restoring the table");
+                return PROCESSOR_UNPOSITIONED;
         }
-        if (message->offset < partition->decide_from) {
-                result = remember(processor, partition, &record, error);
-        } else {
-                if (partition->next < partition->decide_from && partition->routed_ms >= 0)
-                        return diverge(partition, processor->config->deliveries_topic);
-                if (!partition_can_judge(partition, record.timestamp_ms))
-                        return ask_again(partition,
-                                         "timestamp before the dedup table; was a broker's clock wrong?");
-                if (decide(processor, partition, &record, message, error) != 0)
-                        result = PROCESSOR_FAILED;
-        }
+        result = message->offset < partition->decide_from
+                     ? remember(processor, partition, &record, error)
+                     : decide_next(processor, partition, &record, message, error);
         if (result == PROCESSOR_DONE)
                 partition_advance(partition, message->offset, record.timestamp_ms);
-        return result;
+        else if (result == PROCESSOR_FAILED)
+                fault = table_fault(processor->state, partition, clock_monotonic_ms());
+        if (fault == NULL)
+                return result;
+        recheck(partition, fault);
+        return PROCESSOR_UNPOSITIONED;
 }
 
 enum processor_result
@@ -305,11 +279,14 @@ processor_take(struct processor *processor, const rd_kafka_message_t *message,
         if (partition == NULL || partition->stage != PARTITION_POSITIONED ||
             message->offset < partition->next)
                 return PROCESSOR_DONE;
-        if (!partition_expects(partition, message->offset, origin) && !allows_change(partition, message))
+        if (!partition_expects(partition, message->offset, origin) &&
+            !recheck_allows_change(partition, message->offset, rd_kafka_message_timestamp(message, NULL)))
                 return PROCESSOR_UNPOSITIONED;
         if (partition->known_to > partition->decide_from && partition_open(partition) == 0 &&
-            !consumer_origin_is(&partition->known_origin, origin))
-                return forget(partition);
+            !consumer_origin_is(&partition->known_origin, origin)) {
+                recheck_open(partition);
+                return PROCESSOR_UNPOSITIONED;
+        }
         if (message->offset < partition->scan_next)
                 partition->scan_next = -1; /* read again from next because another partition was */
         if (partition->scan_next >= 0 || !partition_accepts(partition, message->offset)) {
@@ -386,6 +363,7 @@ processor_commit(struct processor *processor, struct error *error)
         batch_count(&processor->batch, processor->newest, processor->metrics);
         batch_reset(&processor->batch);
         batch_grow(&processor->batch, processor->newest);
+        table_tend(processor->state, &processor->partitions);
         if (transaction_is_tainted(processor->transaction)) {
                 log_info("committed, but requests went unanswered; replacing the producer");
                 drop_transaction(processor);

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/current.h"
+#include "dedup/state.h"
 #include "kafka/transaction.h"
 #include "metrics/metrics.h"
 #include "model/judge.h"
@@ -23,6 +24,7 @@ struct processor {
         const struct config *newest; /* held: decides rules, topics and limits */
         const char *bootstrap;
         struct metrics *metrics;
+        struct state *state; /* NULL: none */
         struct judge *judge; /* lives as long as the dedup tables, whose digests depend on its key */
         const struct event_rules **rules; /* of the sources */
         struct transaction *transaction;  /* NULL: none yet */

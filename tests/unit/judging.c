@@ -33,7 +33,7 @@ judging_setup(void)
         judging_point(&judging_billing.kind, "/type");
         judging_topics = topic_table_new();
         topic_table_add_defaults(judging_topics, "p");
-        judging_judge = judge_new(all_rules, ARRAY_LEN(all_rules), judging_topics);
+        judging_judge = judge_new(all_rules, ARRAY_LEN(all_rules), judging_topics, NULL);
         judging_dedup = dedup_new(JUDGING_WINDOW, DEDUP_COMPLETE);
         ck_assert_ptr_nonnull(judging_judge);
         ck_assert_ptr_nonnull(judging_dedup);

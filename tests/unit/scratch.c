@@ -3,6 +3,7 @@
 #include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,19 +37,20 @@ scratch_setup(void)
         n_paths = 0;
 }
 
+static int
+remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+        (void)status;
+        (void)type;
+        (void)walk;
+        ck_assert_int_eq(remove(path), 0);
+        return 0;
+}
+
 void
 scratch_teardown(void)
 {
-        DIR *dir = opendir(directory);
-        const struct dirent *entry;
-
-        ck_assert_ptr_nonnull(dir);
-        while ((entry = readdir(dir)) != NULL) {
-                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                        ck_assert_int_eq(unlinkat(dirfd(dir), entry->d_name, 0), 0);
-        }
-        (void)closedir(dir);
-        ck_assert_int_eq(rmdir(directory), 0);
+        ck_assert_int_eq(nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 const char *
@@ -59,6 +61,24 @@ scratch_path(const char *name)
         ck_assert_uint_lt(n_paths, sizeof(paths) / sizeof(paths[0]));
         (void)snprintf(path, sizeof(paths[0]), "%s/%s", directory, name);
         return path;
+}
+
+size_t
+scratch_list(const char *path, const char *suffix, char **found, size_t max)
+{
+        DIR *entries = opendir(path);
+        const struct dirent *entry;
+        size_t n = 0;
+
+        ck_assert_ptr_nonnull(entries);
+        while (n < max && (entry = readdir(entries)) != NULL) {
+                size_t len = strlen(entry->d_name);
+
+                if (len > strlen(suffix) && strcmp(entry->d_name + len - strlen(suffix), suffix) == 0)
+                        ck_assert_int_gt(asprintf(&found[n++], "%s/%s", path, entry->d_name), 0);
+        }
+        (void)closedir(entries);
+        return n;
 }
 
 const char *

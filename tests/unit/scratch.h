@@ -16,6 +16,12 @@ const char *scratch_file(const char *name, const void *content, size_t len, mode
 /* The path of a file in it, which need not exist. */
 const char *scratch_path(const char *name);
 
+/*
+ * List the files of a directory whose names end so, at most max of them, by their paths. Return their
+ * number; the caller frees the paths.
+ */
+size_t scratch_list(const char *path, const char *suffix, char **paths, size_t max);
+
 /* The result of loading a configuration. */
 struct loaded {
         struct config *config; /* NULL: it was refused */
@@ -43,7 +49,10 @@ size_t scratch_count(const struct loaded *loaded);
 /* Fail unless there is a message for that line with the words in it. Returns its text. */
 const char *scratch_expect(const struct loaded *loaded, unsigned line, const char *words);
 
-/* Fail unless the minimal configuration with more lines has exactly one message, for the last line, with the words in it. */
+/*
+ * Fail unless the minimal configuration with more lines has exactly one message, for the last line, with
+ * the words in it.
+ */
 void scratch_expect_refused(const char *more, const char *words);
 
 /* Return the text that a function writes to stderr. The caller frees it. */

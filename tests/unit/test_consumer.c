@@ -247,10 +247,10 @@ START_TEST(test_lag_includes_unassigned_partitions)
         ck_assert_ptr_nonnull(own);
         own->decide_from = 10;
         own->high = 15;
-        partition_status_read(&status, &partitions, NULL, "deliveries", unassigned, 2, metrics);
+        partition_status_read(&status, &partitions, NULL, "deliveries", unassigned, 2, NULL, metrics);
         ck_assert_uint_eq(status.n, 1);
         ck_assert_uint_eq(status.n_unassigned, 2);
-        ck_assert_uint_eq(status.lag, 15);
+        ck_assert_uint_eq(status.router.lag, 15);
         ck_assert_str_eq(status.reason.text, "partition 4 is assigned to no router");
         partition_clear(&partitions);
         metrics_free(metrics);

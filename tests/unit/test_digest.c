@@ -11,7 +11,7 @@ static struct digest *digest;
 static void
 set_up(void)
 {
-        digest = digest_new();
+        digest = digest_new(NULL);
         ck_assert_ptr_nonnull(digest);
 }
 
@@ -163,7 +163,7 @@ END_TEST
 
 START_TEST(test_every_digest_has_its_own_key)
 {
-        struct digest *other = digest_new();
+        struct digest *other = digest_new(NULL);
 
         ck_assert_ptr_nonnull(other);
         ck_assert(body_of(digest, "abc", 3) != body_of(other, "abc", 3));

@@ -1,0 +1,170 @@
+#include "router/table.h"
+
+/*
+ * Entries in memory of all partitions together, before they are written: after a crash that many records
+ * must be read from the log, which takes about two seconds.
+ */
+#define ENTRIES_IN_MEMORY 400000
+#define MIN_ENTRIES 8192
+#define MAX_ENTRIES 65536
+
+/* Whether the committed offset is this router's own: unchanged, or its last attempt. */
+static int
+is_own(const struct position *position, const struct partition *partition)
+{
+        return (position->decide_from == partition->decide_from &&
+                position->routed_ms == partition->routed_ms) ||
+               (position->decide_from == partition->tried_to && position->routed_ms == partition->tried_ms);
+}
+
+/*
+ * Whether the dedup table may be kept although another router has committed: it contains no uncommitted
+ * records, and the last record that this router committed can be looked up in the log.
+ */
+static int
+has_anchor(const struct position *position, const struct partition *partition)
+{
+        return partition->known_to <= partition->decide_from && partition->routed_ms >= 0 &&
+               partition->decide_from > position->low && partition->decide_from <= position->decide_from;
+}
+
+int
+table_is_cut_off(const struct position *position, const struct partition *partition)
+{
+        return position->n_cut_off > 0 && partition->cut_at != position->decide_from;
+}
+
+int
+table_serves(const struct position *position, const struct partition *partition)
+{
+        return partition->dedup != NULL && dedup_trouble(partition->dedup) == DEDUP_SOUND &&
+               (position->n_cut_off > 0 ? !table_is_cut_off(position, partition)
+                                        : is_own(position, partition) || has_anchor(position, partition)) &&
+               position->decide_from >= partition->expired_from && partition->next >= position->low &&
+               dedup_covers(partition->dedup, partition->needed_ms);
+}
+
+void
+table_confirm(const struct position *position, struct partition *partition)
+{
+        if (is_own(position, partition))
+                return;
+        partition->anchor = partition->decide_from - 1;
+        partition->anchor_ms = partition->routed_ms;
+        if (partition->next > partition->anchor)
+                partition->next = partition->anchor;
+}
+
+/* Fill the table from files, unless the log was cut off or the files may lack what is needed. */
+static void
+read_state(const struct position *position, const struct config *config, struct state *state,
+           struct partition *partition)
+{
+        const int64_t window_ms = (int64_t)config->dedup_window_ms;
+        const struct state_wanted wanted = {.partition = partition->id,
+                                            .low = position->low,
+                                            .from = position->restore_from,
+                                            .to = position->decide_from,
+                                            .complete_ms = position->routed_ms - window_ms};
+        int64_t next;
+
+        if (position->n_cut_off > 0)
+                state_discard(state, partition->id, "the log was cut off");
+        else if (position->routed_ms < 0)
+                state_discard(state, partition->id, "the time of the last routed record is not known");
+        else if (partition->needed_ms != INT64_MAX)
+                state_discard(state, partition->id, "a broker's clock was wrong");
+        else if (state_restore(state, &wanted, partition->dedup, &next))
+                partition->next = partition->reached = next;
+}
+
+int
+table_restore(const struct position *position, const struct config *config, struct state *state,
+              struct partition *partition)
+{
+        dedup_free(partition->dedup);
+        partition->dedup = dedup_new(config->dedup_window_ms, position->complete_ms);
+        partition->next = partition->reached = position->restore_from;
+        partition->expired_from = position->decide_from;
+        partition->known_to = 0;
+        partition->anchor = -1;
+        if (partition->dedup == NULL)
+                return -1;
+        if (state != NULL) {
+                dedup_begin_at(partition->dedup, position->restore_from);
+                read_state(position, config, state, partition);
+        }
+        return 0;
+}
+
+const char *
+table_fault(struct state *state, struct partition *partition, int64_t now_ms)
+{
+        static const char *const faults[] = {
+            [DEDUP_SOUND] = NULL,
+            [DEDUP_OTHER_LOG] = "the state on disk is of another log; restoring the dedup table",
+            [DEDUP_DAMAGED] = "the state on disk is damaged; restoring the dedup table",
+        };
+        const char *fault = partition->dedup == NULL ? NULL : faults[dedup_trouble(partition->dedup)];
+
+        if (fault == NULL)
+                return NULL;
+        state_discard(state, partition->id, fault);
+        partition_forget_table(partition, now_ms);
+        return fault;
+}
+
+static struct dedup *
+find(void *arg, int32_t id, uint64_t number)
+{
+        const struct partition_list *partitions = arg;
+
+        for (size_t i = 0; i < partitions->n; i++) {
+                const struct partition *partition = partitions->items[i];
+
+                if (partition->id == id && partition->dedup != NULL &&
+                    dedup_number(partition->dedup) == number)
+                        return partition->dedup;
+        }
+        return NULL;
+}
+
+/* A table can be written when it has committed records only. */
+static int
+is_committed(const struct partition *partition)
+{
+        return partition->dedup != NULL && partition->stage == PARTITION_POSITIONED &&
+               partition->next == partition->decide_from && partition->known_to <= partition->decide_from;
+}
+
+static void
+tend(struct state *state, const struct partition_list *partitions, size_t at_least)
+{
+        state_take_results(state, find, (void *)partitions);
+        for (size_t i = 0; i < partitions->n; i++) {
+                struct partition *partition = partitions->items[i];
+
+                if (is_committed(partition))
+                        state_tend(state, partition->id, partition->dedup, partition->decide_from, at_least);
+        }
+}
+
+void
+table_tend(struct state *state, const struct partition_list *partitions)
+{
+        size_t at_least;
+
+        if (state == NULL || partitions->n == 0)
+                return;
+        at_least = ENTRIES_IN_MEMORY / partitions->n;
+        if (at_least > MAX_ENTRIES)
+                at_least = MAX_ENTRIES;
+        tend(state, partitions, at_least < MIN_ENTRIES ? MIN_ENTRIES : at_least);
+}
+
+void
+table_save(struct state *state, const struct partition_list *partitions)
+{
+        if (state != NULL)
+                tend(state, partitions, 1);
+}

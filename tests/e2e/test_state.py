@@ -1,0 +1,219 @@
+"""The dedup tables on disk, [router] state: what a restart reads, what is believed, and that nothing is published twice."""
+
+import re
+import shutil
+
+import pytest
+
+import waiting
+from signing import KINDS, Delivery, event_body
+from tally import assert_exactly_once
+
+SECONDS = 60
+N = 3000
+PARTITIONS = 2
+
+
+def new_deliveries(n):
+    return [Delivery(event_body(KINDS[i % len(KINDS)], text="x" * 200)) for i in range(n)]
+
+
+def by_id(deliveries):
+    return {delivery.delivery_id: delivery for delivery in deliveries}
+
+
+def state_of(installation):
+    return installation.directory / "state"
+
+
+def files(installation):
+    return sorted(state_of(installation).glob("*.run"))
+
+
+def configure(installation, **options):
+    config = installation.config("router")
+    config.sections["router"] = {"state": str(state_of(installation))} | options
+    return config
+
+
+@pytest.fixture
+def routed(installation):
+    """Deliveries that a router with a state directory has routed and that are in its files. Returns them."""
+    installation.create_topics(partitions=PARTITIONS)
+    deliveries = new_deliveries(N)
+    installation.kafka.append(deliveries)
+    daemon = installation.start(configure(installation))
+    installation.kafka.wait_until_routed()
+    stop(installation, daemon)
+    assert len(files(installation)) >= PARTITIONS
+    return deliveries
+
+
+def stop(installation, daemon):
+    daemon.stop()
+    installation.kafka.remove_member(daemon.name)
+
+
+def n_read(daemon):
+    """How many records of `deliveries` the router read before it was at its committed offsets."""
+    pairs = re.findall(r"partition assigned partition=\d+ committed=(\d+) reading_from=(\d+)", daemon.log)
+    assert pairs, daemon.log
+    return sum(int(committed) - int(start) for committed, start in pairs[-PARTITIONS:])
+
+
+def wait_for_table(daemon, n=N):
+    waiting.until(lambda: daemon.metric("gatepost_remembered_ids") >= n, SECONDS, lambda: f"{n} remembered ids\n{daemon.log}")
+    waiting.until(lambda: daemon.admin("/readyz").status == 200, SECONDS, lambda: daemon.log)
+
+
+def repeat_some(installation, deliveries):
+    """Append repeats of all, and wait until they are routed: nothing may be published again."""
+    installation.kafka.append(deliveries)
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, by_id(deliveries))
+
+
+def test_restart_reads_files_instead_of_the_log(installation, routed):
+    daemon = installation.start(configure(installation))
+    wait_for_table(daemon)
+    assert "the state was read" in daemon.log and "is deleted" not in daemon.log
+    assert n_read(daemon) <= PARTITIONS, "only the records that confirm the log"
+    repeat_some(installation, routed)
+    status = daemon.admin("/status").json["state"]
+    assert status["files"] >= PARTITIONS and status["errors"] == 0
+    assert daemon.metric("gatepost_state_bytes") == status["bytes"] >= sum(each.stat().st_size for each in files(installation)) / 2
+
+
+def test_directory_and_files_are_for_their_owner_only(installation, routed):
+    assert state_of(installation).stat().st_mode & 0o777 == 0o700
+    assert {each.stat().st_mode & 0o777 for each in state_of(installation).iterdir()} == {0o600}
+    assert (state_of(installation) / "key").stat().st_size == 32
+
+
+def test_killed_router_reads_what_is_not_in_files(installation, routed):
+    more = new_deliveries(200)
+    daemon = installation.start(configure(installation))
+    wait_for_table(daemon)
+    installation.kafka.append(more)
+    installation.kafka.wait_until_routed()
+    daemon.kill()
+    again = installation.start(configure(installation))
+    wait_for_table(again, N + 200)
+    assert n_read(again) <= 200 + PARTITIONS
+    repeat_some(installation, routed + more)
+
+
+def test_without_the_directory_the_log_is_read(installation, routed):
+    shutil.rmtree(state_of(installation))
+    daemon = installation.start(configure(installation))
+    wait_for_table(daemon)
+    assert n_read(daemon) >= N - PARTITIONS
+    repeat_some(installation, routed)
+
+
+def test_new_key_makes_files_useless(installation, routed):
+    (state_of(installation) / "key").unlink()
+    daemon = installation.start(configure(installation))
+    wait_for_table(daemon)
+    assert "the key was replaced" in daemon.log
+    repeat_some(installation, routed)
+
+
+@pytest.mark.parametrize("damage", ["header", "truncated", "empty", "index"])
+def test_damaged_file_is_deleted_with_the_reason(installation, routed, damage):
+    for each in files(installation):
+        content = bytearray(each.read_bytes())
+        if damage == "header":
+            content[40] ^= 1
+        elif damage == "index":
+            content[-1] ^= 0x80
+        each.write_bytes(content[:{"truncated": len(content) // 2, "empty": 0}.get(damage, len(content))])
+    daemon = installation.start(configure(installation))
+    wait_for_table(daemon)
+    assert daemon.log.count("a file of the state is not used and is deleted") >= PARTITIONS
+    repeat_some(installation, routed)
+
+
+def test_damage_that_is_found_late_is_repaired_from_the_log(installation, routed):
+    """The blocks of entries are verified when they are read."""
+    for each in files(installation):
+        content = bytearray(each.read_bytes())
+        for at in range(512 + 20, 512 + 512 * 100, 512):
+            content[at] ^= 4
+        each.write_bytes(content)
+    daemon = installation.start(configure(installation))
+    waiting.until(lambda: daemon.admin("/readyz").status == 200, SECONDS, lambda: daemon.log)
+    repeat_some(installation, routed)
+    assert "the state on disk is damaged" in daemon.log
+    again = [new_deliveries(1)[0]]
+    installation.kafka.append(again)
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, by_id(routed + again))
+
+
+def test_files_of_another_log_are_not_believed(installation, routed, tmp_path):
+    """The same topic has other records: somebody has created it again and copied the offsets."""
+    copy = tmp_path / "copy"
+    shutil.copytree(state_of(installation), copy)
+    installation.kafka.delete(*installation.kafka.topics())
+    installation.create_topics(partitions=PARTITIONS)
+    others = new_deliveries(N)
+    installation.kafka.append(others)
+    first = installation.start(configure(installation))
+    installation.kafka.wait_until_routed()
+    stop(installation, first)
+    shutil.rmtree(state_of(installation))
+    copy.rename(state_of(installation))
+    daemon = installation.start(configure(installation))
+    wait_for_table(daemon)
+    repeat_some(installation, others)
+    assert "the state on disk is of another log" in daemon.log or "is not used and is deleted" in daemon.log
+
+
+def test_directory_in_use_is_refused(installation, routed):
+    installation.start(configure(installation))
+    second = configure(installation)
+    second.sections["gatepost"]["instance"] = "second"
+    daemon = installation.daemon(second)
+    daemon.launch()
+    daemon.wait_for_exit(78)
+    assert "is in use by another process" in daemon.log
+
+
+def test_directory_that_cannot_be_created_is_refused(installation):
+    installation.create_topics(partitions=PARTITIONS)
+    config = configure(installation, state=str(installation.directory / "no" / "state"))
+    daemon = installation.daemon(config)
+    daemon.launch()
+    daemon.wait_for_exit(78)
+    assert "cannot create the directory" in daemon.log and "no/state" in daemon.log
+
+
+def test_partition_that_another_router_had_is_read_from_the_end_of_the_files(installation, routed):
+    """The files are older than the committed offsets: what another router routed meanwhile is read from the log."""
+    more = new_deliveries(100)
+    plain = installation.config("router")
+    installation.kafka.append(more)
+    other = installation.start(plain)
+    installation.kafka.wait_until_routed()
+    stop(installation, other)
+    daemon = installation.start(configure(installation))
+    wait_for_table(daemon, N + 100)
+    assert n_read(daemon) <= 100 + PARTITIONS
+    repeat_some(installation, routed + more)
+
+
+def test_directory_that_is_gone_keeps_the_tables_in_memory(installation):
+    """Somebody deletes the directory of a running router: routing goes on, and the failure is logged and counted."""
+    installation.create_topics(partitions=PARTITIONS)
+    deliveries = new_deliveries(N)
+    config = configure(installation)
+    daemon = installation.start(config)
+    shutil.rmtree(state_of(installation))
+    installation.kafka.append(deliveries)
+    installation.kafka.wait_until_routed()
+    stop(installation, daemon)
+    assert "cannot be written; it stays in memory" in daemon.log
+    again = installation.start(config)
+    wait_for_table(again)
+    repeat_some(installation, deliveries)
