@@ -37,8 +37,18 @@ crash_point(const char *name)
                 (void)raise(SIGKILL);
 }
 
+/* A limit that the environment variable lowers, so that a test need not produce much. */
+static inline size_t
+crash_limit(const char *variable, size_t limit)
+{
+        const char *text = getenv(variable);
+
+        return text == NULL ? limit : (size_t)strtoul(text, NULL, 10);
+}
+
 #else
 #define crash_point(name) ((void)0)
+#define crash_limit(variable, limit) (limit)
 #endif
 
 #endif

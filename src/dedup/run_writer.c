@@ -90,6 +90,7 @@ writer_new(int directory, const struct run_range *range, uint64_t n, struct erro
                 writer_free(writer);
                 return NULL;
         }
+        crash_point("run-created");
         return writer;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/queue.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "base/log_flood.h"
 #include "base/mem.h"
@@ -115,13 +116,17 @@ work(struct state *state, struct job *job)
         switch (job->kind) {
         case JOB_SEAL:
                 seal(state, job);
+                crash_point("state-sealed");
                 break;
         case JOB_MERGE:
                 merge(state, job);
+                crash_point("state-merged");
                 break;
         case JOB_REMOVE:
+                crash_point("state-removing");
                 for (size_t i = 0; i < job->n_runs; i++)
                         state_directory_remove(state->directory, job->runs[i]);
+                crash_point("state-removed");
                 break;
         }
 }
@@ -222,6 +227,7 @@ state_restore(struct state *state, const struct state_wanted *wanted, struct ded
 
         if (runs == NULL)
                 return 0;
+        crash_point("state-loading");
         if (dedup_adopt(dedup, runs, n) != 0) {
                 for (size_t i = 0; i < n; i++)
                         run_free(runs[i]);
@@ -235,6 +241,7 @@ state_restore(struct state *state, const struct state_wanted *wanted, struct ded
                  " files=%zu entries=%zu",
                  wanted->partition, from, last->to, n, dedup_size(dedup));
         free(runs);
+        crash_point("state-restored");
         return 1;
 }
 
@@ -351,6 +358,7 @@ state_tend(struct state *state, int32_t partition, struct dedup *dedup, int64_t 
 static void
 deliver(struct job *job, struct dedup *dedup)
 {
+        crash_point("state-delivered");
         if (job->kind == JOB_SEAL) {
                 dedup_end_seal(dedup, job->result);
         } else if (job->kind == JOB_MERGE) {

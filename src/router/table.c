@@ -1,5 +1,7 @@
 #include "router/table.h"
 
+#include "base/crash.h"
+
 /*
  * Entries in memory of all partitions together, before they are written: after a crash that many records
  * must be read from the log, which takes about two seconds.
@@ -159,7 +161,9 @@ table_tend(struct state *state, const struct partition_list *partitions)
         at_least = ENTRIES_IN_MEMORY / partitions->n;
         if (at_least > MAX_ENTRIES)
                 at_least = MAX_ENTRIES;
-        tend(state, partitions, at_least < MIN_ENTRIES ? MIN_ENTRIES : at_least);
+        if (at_least < MIN_ENTRIES)
+                at_least = MIN_ENTRIES;
+        tend(state, partitions, crash_limit("GATEPOST_STATE_ENTRIES", at_least));
 }
 
 void

@@ -5,6 +5,7 @@ import dataclasses
 import broker_nemeses
 import nemeses
 import spool_nemeses
+import state_nemeses
 from world import PAIRS, SINGLE, Setup
 
 
@@ -21,6 +22,8 @@ class Scenario:
 
 PROXIED = Setup(proxied=True)
 THREE = Setup(brokers=3)
+# Files are written after a sixteenth of the window.
+STATE = Setup(state=True, window=20, tolerance=5, refuses=True)
 SCENARIOS = {each.name: each for each in [
     Scenario("kill", nemeses.Kill, 8, 110, 9, deliveries=100000),
     Scenario("kill-routers", nemeses.KillRouters, 0, 100, 1),
@@ -47,5 +50,12 @@ SCENARIOS = {each.name: each for each in [
     Scenario("spool", spool_nemeses.Outages, 2, 60, 5, Setup(spool=True, ack_seconds=1), deliveries=40000),
     Scenario("no-spool", spool_nemeses.Outages, 0, 60, 1, Setup(ack_seconds=1)),
     Scenario("spool-disk", spool_nemeses.FailingDisk, 1, 100, 1, Setup(spool=True, ack_seconds=1)),
+    Scenario("state-kill", nemeses.KillRouters, 0, 100, 2, STATE),
+    Scenario("state-restore", nemeses.Restore, 0, 30, 5, STATE),
+    Scenario("state-crash", state_nemeses.StateCrashes, 11, 110, 6, STATE),
+    Scenario("state-damage", state_nemeses.StateDamage, 10, 100, 10, STATE),
+    Scenario("state-zombies", nemeses.Zombies, 0, 30, 1, dataclasses.replace(STATE, routers=4)),
+    Scenario("state-broker", nemeses.Brokers, 0, 35, 1, STATE),
+    Scenario("state-membership", nemeses.Membership, 0, 30, 1, STATE),
     Scenario("everywhere", None, 0, 0, 1, Setup(receivers=3, everywhere=True), deliveries=10000),
 ]}

@@ -59,6 +59,7 @@ class Setup:
     rate: int = 0  # deliveries per second; 0: as given by the options
     refuses: bool = False  # genuine deliveries may be refused: their timestamp expires, or a clock is wrong
     spool: bool = False  # receivers have one
+    state: bool = False  # routers have a state directory
     audited: bool = True  # whether the audit can agree with the checker: it uses one configuration
 
     @property
@@ -67,6 +68,9 @@ class Setup:
         disk = {"small_disk": [2, self.small_disk]} if self.small_disk else {}
         shrinking = {"properties": {"replica.lag.time.max.ms": 5000}} if self.internal else {}
         return {"nodes": self.brokers, "proxied": self.proxied, "internal": self.internal} | disk | shrinking
+
+
+STATE_ENTRIES = 10  # that a router keeps in memory before it writes a file; few, so that files are merged all the time
 
 
 class World:
@@ -143,7 +147,11 @@ class World:
         if self.setup.split:
             del config.sections["receiver"]
             config["source invoicing"]["tolerance"] = f"{self.rng.choice((1, 60, 3600))}s"
-        return self.installation.daemon(config)
+        daemon = self.installation.daemon(config)
+        if self.setup.state:
+            config["router"]["state"] = str(config.directory / f"{daemon.name}.state")
+            daemon.environment["GATEPOST_STATE_ENTRIES"] = str(STATE_ENTRIES)
+        return daemon
 
     def add_router(self):
         """Make another router, without starting it."""
