@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "config/config.h"
+#include "config/directory_check.h"
 #include "daemon/daemon.h"
 #include "daemon/reload.h"
 #include "http/listen_check.h"
@@ -93,7 +94,8 @@ main(int argc, char **argv)
         if (tls_check_strength(config, problems_print) != 0 || clients_check(config, problems_print) != 0 ||
             (only_check &&
              (tls_check_dates(config, problems_print) != 0 || listen_check(config, problems_print) != 0 ||
-              spool_place_check(config, problems_print) != 0)))
+              spool_place_check(config, problems_print) != 0 ||
+              directory_check_state(config, problems_print) != 0)))
                 status = EX_CONFIG;
         else if (!only_check)
                 status = daemon_run(config);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/wrap.h"
 #include "config/config.h"
+#include "config/directory_check.h"
 #include "http/listen_check.h"
 #include "http/tls.h"
 #include "kafka/clients_check.h"
@@ -61,6 +62,7 @@ check(const struct config *config)
         status |= clients_check(config, report);
         status |= listen_check(config, report);
         status |= spool_place_check(config, report);
+        status |= directory_check_state(config, report);
         return status != 0 || (is_strict && reported.n_warnings > 0) ? EX_CONFIG : 0;
 }
 

@@ -172,7 +172,7 @@ later_line(const struct ini *ini, const char *section, const char *one, const ch
 }
 
 /*
- * Set the lines of addresses and the spool; those that are invalid are reported, and the configuration is
+ * Set the lines of addresses and directories; those that are invalid are reported, and the configuration is
  * refused.
  */
 static void
@@ -191,6 +191,7 @@ set_lines(struct config *config, const struct ini *ini)
                 config->admin->line = ini_line(ini, "admin", "", "listen");
         config->spool_line = ini_line(ini, "receiver", "", "spool");
         config->spool_max_line = ini_line(ini, "receiver", "", "spool_max");
+        config->state_line = ini_line(ini, "router", "", "state");
 }
 
 /* A value of 0 is invalid and has been reported. */

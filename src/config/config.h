@@ -95,8 +95,8 @@ struct config {
         uint64_t ack_timeout_ms;
         char *spool; /* the directory; NULL: none */
         uint64_t spool_max;
-        size_t spool_line, spool_max_line; /* of the file; 0: not set there */
-        int requires_proxy;                /* connections begin with the PROXY protocol */
+        size_t spool_line, spool_max_line, state_line; /* of the file; 0: not set there */
+        int requires_proxy;                            /* connections begin with the PROXY protocol */
         uint64_t handshake_timeout_ms;
         char *tls_certificate_file; /* NULL, like tls_key_file: no TLS */
         char *tls_key_file;

@@ -44,7 +44,7 @@ def number_before(words, text):
 
 
 def test_table_of_capacity_follows_from_the_formulas_below_it():
-    text = section("CAPACITY")
+    text = section("CAPACITY").partition("\n.Ss ")[0]
     entry, restore = number_before("bytes for each delivery within", text), number_before("seconds for a million", text) / 1e6
     record = number_before("bytes for headers", text) + 1000
     assert "bodies of 1 KB" in text and len(rows(text)) >= 4
@@ -55,11 +55,22 @@ def test_table_of_capacity_follows_from_the_formulas_below_it():
             assert quantity(cell) == pytest.approx(exact, rel=0.05), (rate, window, cell)
 
 
+def test_table_of_state_follows_from_the_formulas_below_it():
+    text = section("CAPACITY").partition("\n.Ss With the dedup tables on disk\n")[2]
+    entry, more = number_before("bytes for each delivery within", text), number_before("MB for those that", text) * 1e6
+    on_disk, start = number_before("bytes on disk", text), number_before("seconds for at most", text)
+    assert len(rows(text)) >= 4 and "2.5 seconds for a thousand million" in text
+    for rate, window, *cells in rows(text):
+        n = int(rate.removesuffix(" a second")) * quantity(window)
+        for cell, exact in zip(cells, (entry * n + more, on_disk * n, start + 2.5e-9 * n), strict=True):
+            assert quantity(cell) == pytest.approx(exact, rel=0.05), (rate, window, cell)
+
+
 def test_manuals_and_benchmarks_state_the_same_sizes():
     """What tests/bench measured, rounded up or down to the safe side."""
     measured = (GUIDE.parents[1] / "tests" / "bench" / "README").read_text()
     (per_second,) = re.findall(r"reaches ([0-9,]+) records a second, 0", measured)
-    text = section("CAPACITY")
+    text = section("CAPACITY").partition("\n.Ss ")[0]
     assert 0.8e6 / int(per_second.replace(",", "")) <= number_before("seconds for a million", text)
     assert f"44 bytes each" in measured and number_before("bytes for each delivery within", text) == 44
 

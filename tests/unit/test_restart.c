@@ -49,6 +49,7 @@ static const struct {
     {"receiver", "max_body", "2MiB"},
     {"receiver", "ack_timeout", "9s"},
     {"receiver", "spool", "/var/lib/gatepost/spool"},
+    {"router", "state", "/var/lib/gatepost/state"},
     {"receiver", "spool_max", "1GiB"},
     {"router", "dedup_window", "4d"},
     {"topics", "prefix", "another"},

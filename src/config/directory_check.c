@@ -1,0 +1,124 @@
+#include "config/directory_check.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+
+void
+directory_check_note(struct directory_check *check, enum problem_level level, const char *option, size_t line,
+                     const char *text)
+{
+        char whole[640];
+        const struct problem problem = {level, line, whole, check->section, NULL, option};
+
+        (void)snprintf(whole, sizeof(whole), "%s: %s", option, text);
+        check->report(check->config->file, &problem);
+        check->has_error |= level == PROBLEM_ERROR;
+}
+
+static void
+note(struct directory_check *check, enum problem_level level, const struct error *error)
+{
+        directory_check_note(check, level, check->option, check->line, error->text);
+}
+
+static void
+check_writable(struct directory_check *check, const char *path, const struct stat *status)
+{
+        struct error error;
+
+        if (account_may_write(&check->account, path, status))
+                return;
+        (void)error_set(&error,
+                        "%.200s is not writable for gatepostd; give it to the user of gatepostd (chown), or "
+                        "use " STATE_DIRECTORY "/%s",
+                        path, check->option);
+        note(check, PROBLEM_WARNING, &error);
+}
+
+static void
+check_readers(struct directory_check *check, const char *path, const struct stat *status)
+{
+        struct error error;
+
+        if ((status->st_mode & (S_IRWXG | S_IRWXO)) == 0)
+                return;
+        (void)error_set(&error, "others can open %.200s (mode %04o), which %s; chmod 700 %.200s", path,
+                        (unsigned)status->st_mode & 07777, check->content, path);
+        note(check, PROBLEM_WARNING, &error);
+}
+
+/* Check where gatepostd will create the directory. Returns whether it can. */
+static int
+check_parent(struct directory_check *check, const char *parent)
+{
+        struct error error;
+        struct stat status;
+
+        if (stat(parent, &status) != 0) {
+                if (errno == ENOENT && strcmp(parent, STATE_DIRECTORY) != 0) {
+                        (void)error_set(&error, "%.200s: %s; create it for the user of gatepostd", parent,
+                                        strerror(errno));
+                        note(check, PROBLEM_ERROR, &error);
+                }
+                return 0;
+        }
+        if (!S_ISDIR(status.st_mode)) {
+                (void)error_set(&error, "%.200s is not a directory; name another one", parent);
+                note(check, PROBLEM_ERROR, &error);
+                return 0;
+        }
+        check_writable(check, parent, &status);
+        return 1;
+}
+
+char *
+directory_check(struct directory_check *check, const char *path)
+{
+        char *copy = mem_strdup(path), *on = NULL;
+        const char *parent = dirname(copy);
+        struct error error;
+        struct stat status;
+
+        if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+                check_writable(check, path, &status);
+                check_readers(check, path, &status);
+                on = mem_strdup(path);
+        } else if (stat(path, &status) == 0) {
+                (void)error_set(&error, "%.200s is not a directory; name another one", path);
+                note(check, PROBLEM_ERROR, &error);
+        } else if ((errno == ENOENT || errno == ENOTDIR) && check_parent(check, parent)) {
+                on = mem_strdup(parent);
+        }
+        free(copy);
+        return on;
+}
+
+int
+directory_check_state(const struct config *config, problems_reporter *report)
+{
+        struct directory_check check = {config,
+                                        report,
+                                        account_service(),
+                                        "router",
+                                        "state",
+                                        config->state_line,
+                                        "has the key of digests",
+                                        0};
+        struct error error;
+
+        if (config->state == NULL || !(config->roles & CONFIG_ROUTER))
+                return 0;
+        if (config->spool != NULL && strcmp(config->spool, config->state) == 0) {
+                (void)error_set(&error, "%.200s is the spool; use a directory of its own, such as %s",
+                                config->state, STATE_DIRECTORY "/state");
+                note(&check, PROBLEM_ERROR, &error);
+        }
+        free(directory_check(&check, config->state));
+        return check.has_error ? -1 : 0;
+}
