@@ -157,6 +157,7 @@ struct metrics_partition {
         const char *cause; /* why it is not routed; "" while it is */
         uint64_t lag;
         int64_t committed; /* records below this offset have been routed; -1: unknown */
+        uint64_t to_read;  /* records to be read for the dedup table before it is routed */
 };
 
 /* Set the n partitions that are assigned to this router or to no router; they are copied. */

@@ -325,6 +325,11 @@ render_partitions(const struct metrics *metrics, FILE *out)
         for (size_t i = 0; i < metrics->n_partitions; i++)
                 fprintf(out, "gatepost_router_partition_lag_records{partition=\"%d\"} %" PRIu64 "\n",
                         (int)metrics->partitions[i].id, metrics->partitions[i].lag);
+        exposition_head(out, "gatepost_router_partition_restore_records", "gauge",
+                        "Records to be read for the dedup table before the partition is routed.");
+        for (size_t i = 0; i < metrics->n_partitions; i++)
+                fprintf(out, "gatepost_router_partition_restore_records{partition=\"%d\"} %" PRIu64 "\n",
+                        (int)metrics->partitions[i].id, metrics->partitions[i].to_read);
         pthread_mutex_unlock(mutex);
 }
 

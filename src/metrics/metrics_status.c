@@ -232,6 +232,7 @@ put_partitions(struct status_writer *writer)
                 status_writer_text(writer, "state", writer->partitions[i].state);
                 status_writer_text(writer, "cause", writer->partitions[i].cause);
                 put_count(writer, "lagRecords", writer->partitions[i].lag);
+                put_count(writer, "restoreRecords", writer->partitions[i].to_read);
                 if (writer->partitions[i].committed < 0)
                         json_null(writer->json, "committedOffset");
                 else

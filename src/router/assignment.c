@@ -146,6 +146,7 @@ apply(const struct assignment *assignment, const struct position *position, stru
         partition->positioned_ms = now_ms;
         log_info("partition assigned partition=%" PRId32 " committed=%" PRId64 " reading_from=%" PRId64,
                  partition->id, partition->decide_from, partition->next);
+        table_announce(partition);
         return 1;
 }
 

@@ -288,6 +288,8 @@ report(struct loop *loop)
                 int is_routing = status.n_routing == status.n && status.n_unassigned == 0 && !loop->troubled;
 
                 set_state(loop, is_routing ? LOOP_ROUTING : LOOP_RESTORING);
+                if (!is_routing && !loop->troubled && status.reason.text[0] == '\0' && status.to_read > 0)
+                        (void)error_set(&status.reason, "%" PRIu64 " deliveries to read", status.to_read);
                 if (!is_routing && !loop->troubled)
                         set_trouble(loop, status.reason.text);
         }

@@ -420,6 +420,14 @@ partition_lag(const struct partition *partition)
 }
 
 int64_t
+partition_to_restore(const struct partition *partition)
+{
+        return partition->stage == PARTITION_POSITIONED && partition->next < partition->decide_from
+                   ? partition->decide_from - partition->next
+                   : 0;
+}
+
+int64_t
 partition_open(const struct partition *partition)
 {
         return partition->next > partition->decide_from ? partition->next - partition->decide_from : 0;

@@ -295,6 +295,9 @@ int partition_note_log_end(struct partition *partition, int64_t end, int64_t emp
 /* Number of offsets up to high whose records, if any, are not committed as routed. */
 int64_t partition_lag(const struct partition *partition);
 
+/* Number of offsets to be read before its records are decided. */
+int64_t partition_to_restore(const struct partition *partition);
+
 /* Number of records that are decided and not committed. */
 int64_t partition_open(const struct partition *partition);
 

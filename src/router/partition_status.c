@@ -60,10 +60,14 @@ read_one(struct partition_status *status, struct partition *partition, int64_t l
         uint64_t now_ms = (uint64_t)clock_now_ms();
         int64_t waiting_ms = partition_waiting_ms(partition, lag, (int64_t)now_ms);
 
-        *shown = (struct metrics_partition){partition->id, partition_state_name(state),
-                                            partition_trouble_name(partition->trouble), (uint64_t)lag,
-                                            partition->stage == PARTITION_POSITIONED ? partition->decide_from
-                                                                                     : -1};
+        *shown =
+            (struct metrics_partition){partition->id,
+                                       partition_state_name(state),
+                                       partition_trouble_name(partition->trouble),
+                                       (uint64_t)lag,
+                                       partition->stage == PARTITION_POSITIONED ? partition->decide_from : -1,
+                                       (uint64_t)partition_to_restore(partition)};
+        status->to_read += shown->to_read;
         status->n++;
         status->n_routing += state == PARTITION_ROUTING;
         status->n_refused += state == PARTITION_REFUSED;
@@ -92,7 +96,10 @@ partition_status_read(struct partition_status *status, const struct partition_li
         for (size_t i = 0; i < n_unassigned; i++) {
                 shown[n++] = (struct metrics_partition){unassigned[i].partition,
                                                         partition_state_name(PARTITION_UNASSIGNED),
-                                                        "unassigned", (uint64_t)unassigned[i].waiting, -1};
+                                                        "unassigned",
+                                                        (uint64_t)unassigned[i].waiting,
+                                                        -1,
+                                                        0};
                 status->router.lag += (uint64_t)unassigned[i].waiting;
                 if (status->reason.text[0] == '\0')
                         (void)error_set(&status->reason, "partition %" PRId32 " is assigned to no router",

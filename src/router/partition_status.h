@@ -15,6 +15,7 @@ struct partition_status {
         size_t n; /* partitions assigned to this router */
         size_t n_unassigned;
         struct metrics_router router; /* its lag includes unassigned partitions */
+        uint64_t to_read;             /* records for the dedup tables of those that are being restored */
         struct error reason; /* why not all are routed; empty: no trouble, or they are being restored */
 };
 

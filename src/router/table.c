@@ -1,6 +1,10 @@
 #include "router/table.h"
 
+#include <inttypes.h>
+
 #include "base/crash.h"
+#include "base/log.h"
+#include "base/process.h"
 
 /*
  * Entries in memory of all partitions together, before they are written: after a crash that many records
@@ -9,6 +13,11 @@
 #define ENTRIES_IN_MEMORY 400000
 #define MIN_ENTRIES 8192
 #define MAX_ENTRIES 65536
+
+/* What restoring a table from the log takes; see CAPACITY in gatepost-guide(7). */
+#define MANY_RECORDS 500000
+#define RECORDS_A_SECOND 250000
+#define BYTES_A_RECORD 44
 
 /* Whether the committed offset is this router's own: unchanged, or its last attempt. */
 static int
@@ -97,6 +106,25 @@ table_restore(const struct position *position, const struct config *config, stru
                 read_state(position, config, state, partition);
         }
         return 0;
+}
+
+void
+table_announce(const struct partition *partition)
+{
+        int64_t n = partition_to_restore(partition), mib = n * BYTES_A_RECORD >> 20;
+        int64_t available = process_available_memory();
+
+        if (n < MANY_RECORDS)
+                return;
+        log_notice("restoring a dedup table from the log partition=%" PRId32 " records=%" PRId64
+                   " about_seconds=%" PRId64 " about_mib=%" PRId64,
+                   partition->id, n, n / RECORDS_A_SECOND, mib);
+        if (available > 0 && mib > available >> 20)
+                log_warning(
+                    "the dedup table may need more memory than there is; state = DIR in [router] needs "
+                    "a twentieth of it, and a shorter dedup_window less partition=%" PRId32
+                    " about_mib=%" PRId64 " available_mib=%" PRId64,
+                    partition->id, mib, available >> 20);
 }
 
 const char *

@@ -34,6 +34,12 @@ void table_confirm(const struct position *position, struct partition *partition)
 int table_restore(const struct position *position, const struct config *config, struct state *state,
                   struct partition *partition) MUST_CHECK;
 
+/*
+ * Log what restoring it takes, if that is much: records, time and memory; warn if the memory may not be
+ * enough.
+ */
+void table_announce(const struct partition *partition);
+
 /* Return why the table is of no use any more, after deleting it and its files; or NULL if it is sound. */
 const char *table_fault(struct state *state, struct partition *partition, int64_t now_ms) MUST_CHECK;
 

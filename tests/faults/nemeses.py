@@ -416,7 +416,8 @@ class Restore(Nemesis):
 
     def _die_by_count(self, daemon):
         self.world.kill(daemon)
-        daemon.environment["GATEPOST_CRASH_POINT"] = f"after-poll:{self.rng.choice((1, 2, 10, 100, 500, 1000, 2000))}"
+        counts = (1, 2, 10, 50) if self.world.setup.state else (1, 2, 10, 100, 500, 1000, 2000)
+        daemon.environment["GATEPOST_CRASH_POINT"] = f"after-poll:{self.rng.choice(counts)}"
         daemon.launch()
         waiting.until(lambda: not daemon.is_running(), CRASH_SECONDS, lambda: f"{daemon.name} to die:\n{daemon.log}")
         daemon.wait_for_exit(-signal.SIGKILL)

@@ -252,6 +252,11 @@ START_TEST(test_lag_includes_unassigned_partitions)
         ck_assert_uint_eq(status.n_unassigned, 2);
         ck_assert_uint_eq(status.router.lag, 15);
         ck_assert_str_eq(status.reason.text, "partition 4 is assigned to no router");
+        ck_assert_uint_eq(status.to_read, 0);
+        own->stage = PARTITION_POSITIONED;
+        own->next = 4;
+        partition_status_read(&status, &partitions, NULL, "deliveries", unassigned, 2, NULL, metrics);
+        ck_assert_uint_eq(status.to_read, 6);
         partition_clear(&partitions);
         metrics_free(metrics);
         scratch_release(&loaded);
