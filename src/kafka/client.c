@@ -61,6 +61,8 @@ find_remedy(const rd_kafka_t *client, int code, const char *reason)
              "the port may require TLS, or the broker is stopping"},
             {"Unsupported SASL mechanism", "check sasl.mechanism"},
             {"not valid in current SASL state", "the port takes no logins: check security.protocol"},
+            {"Invalid response size",
+             "the port may not be Kafka's, or receive.message.max.bytes is too small"},
         };
 
         for (size_t i = 0; i < ARRAY_LEN(known); i++) {
@@ -90,6 +92,7 @@ client_log_error(const rd_kafka_t *client, int code, const char *reason)
                        remedy == NULL ? "" : ": ", reason);
         switch (code) {
         case RD_KAFKA_RESP_ERR__TRANSPORT:
+        case RD_KAFKA_RESP_ERR__BAD_MSG:
                 outage_suspect(cause);
                 break;
         case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:

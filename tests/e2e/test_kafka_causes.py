@@ -211,6 +211,36 @@ def test_later_cause_replaces_the_earlier_one_of_the_same_outage(offline, config
     assert len(kinds) == len(set(kinds)), kinds
 
 
+@pytest.mark.parametrize("answer, part", [(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "the port may not be Kafka's"),
+                                          (b"\x7f\xff\xff\xff" * 4, "the port may not be Kafka's"), (b"", "the port may require TLS")],
+                         ids=["http", "length", "closes"])
+def test_another_service_on_the_port_replaces_an_earlier_cause(offline, answer, part):
+    config = offline.config("receiver")
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        config["kafka"]["bootstrap.servers"] = "%s:%d" % listener.getsockname()
+        daemon = offline.daemon(config).start()
+        wait_for_cause(daemon, "Connection refused")
+        listener.listen()
+        threading.Thread(target=answer_all, args=(listener, answer), daemon=True).start()
+        try:
+            wait_for_cause(daemon, part)
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+
+
+def answer_all(listener, answer):
+    """Send these bytes to each client after its first request."""
+    with contextlib.suppress(OSError):
+        while True:
+            client, _ = listener.accept()
+            with client, contextlib.suppress(OSError):
+                if answer:
+                    client.recv(65536)
+                    client.sendall(answer)
+                    client.recv(1)
+
+
 def test_cause_is_forgotten_when_the_outage_ends(secured, tmp_path):
     """At first, and again when a broker that was there is gone."""
     site = Installation(tmp_path, secured.bootstrap)

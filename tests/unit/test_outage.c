@@ -184,6 +184,25 @@ START_TEST(test_cause_begins_with_what_to_check)
 }
 END_TEST
 
+/* librdkafka reports it by a code of its own, and takes the first bytes for a length. */
+START_TEST(test_port_of_another_service_is_a_cause)
+{
+        static const char text[] = "a:1/bootstrap: Receive failed: Invalid response size 1213486160 "
+                                   "(0..100000000): increase receive.message.max.bytes";
+
+        client_log_error(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "a:1/bootstrap: Connect to a:1 failed: refused");
+        outage_note("timed out");
+        expect("refused");
+        client_log_error(NULL, RD_KAFKA_RESP_ERR__BAD_MSG, text);
+        expect(NULL); /* other brokers may be well */
+        outage_note("timed out");
+        expect("the port may not be Kafka's");
+        client_log_error(NULL, RD_KAFKA_RESP_ERR__BAD_MSG, text);
+        outage_note("timed out");
+        expect(NULL);
+}
+END_TEST
+
 Suite *
 suite_outage(void)
 {
@@ -201,6 +220,7 @@ suite_outage(void)
         tcase_add_test(tcase, test_long_cause_is_cut_between_characters);
         tcase_add_test(tcase, test_description_ends_in_the_cause);
         tcase_add_test(tcase, test_cause_begins_with_what_to_check);
+        tcase_add_test(tcase, test_port_of_another_service_is_a_cause);
         suite_add_tcase(suite, tcase);
         return suite;
 }
