@@ -35,6 +35,7 @@ struct doctor_report {
         int shows_waiting;        /* stdout is a terminal */
         int has_ticks;            /* UTF-8 */
         const char *name;         /* of the present result */
+        int is_open;              /* it has begun, and not ended */
         char subject[DOCTOR_SUBJECT_SIZE];
         int64_t began_ms;
         size_t n_results[DOCTOR_N_RESULTS];
@@ -82,7 +83,11 @@ void doctor_remedy(struct doctor *doctor, const char *remedy, ...) PRINTF_LIKE(2
  */
 void doctor_fail_as(struct doctor *doctor, int status, const char *text);
 
-/* Prepare to report, and print the last line. doctor_report_end() returns the exit status. */
+/*
+ * Prepare to report, and print the last line. doctor_report_end() returns the exit status. Between the two,
+ * SIGINT and SIGTERM end the process with that line within a second; steps that look at
+ * terminal_is_interrupted() end sooner.
+ */
 void doctor_report_begin(struct doctor_report *report, int as_json);
 int doctor_report_end(struct doctor_report *report);
 

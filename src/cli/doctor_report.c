@@ -2,11 +2,13 @@
 
 #include <langinfo.h>
 #include <locale.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -19,6 +21,12 @@
 #define ERASE_LINE "\r\033[K"
 #define DETAIL_SIZE 1200
 #define WAITING_COLUMNS 60
+#define LOOK_MS 100  /* for an interrupt */
+#define GRACE_MS 400 /* for the present step to end by itself, and again for the output */
+
+/* Protects the report, which both the check-up and an interrupt may end. Whoever ends it prints last. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int is_ended;
 
 static const struct {
         const char *name;
@@ -47,6 +55,42 @@ is_utf8(void)
         return result;
 }
 
+static void finish(struct doctor_report *report);
+
+/*
+ * End the process soon after an interrupt, wherever the check-up is: many of its steps wait for some seconds
+ * in a library that knows no interrupts.
+ */
+static void *
+watch_for_interrupts(void *arg)
+{
+        struct doctor_report *report = arg;
+        struct timespec until;
+
+        while (!terminal_is_interrupted())
+                clock_sleep_ms(LOOK_MS);
+        clock_sleep_ms(GRACE_MS);
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += 1;
+        if (pthread_mutex_timedlock(&mutex, &until) != 0)
+                _exit(EX_TEMPFAIL); /* nobody reads the output */
+        if (!is_ended) {
+                finish(report);
+                _exit(fflush(stdout) == 0 ? report->status : EX_IOERR);
+        }
+        pthread_mutex_unlock(&mutex);
+        return NULL;
+}
+
+static void
+start_watch(struct doctor_report *report)
+{
+        pthread_t thread;
+
+        if (pthread_create(&thread, NULL, watch_for_interrupts, report) == 0)
+                (void)pthread_detach(thread);
+}
+
 void
 doctor_report_begin(struct doctor_report *report, int as_json)
 {
@@ -55,13 +99,15 @@ doctor_report_begin(struct doctor_report *report, int as_json)
         *report = (struct doctor_report){.has_ticks = is_utf8()};
         report->shows_waiting =
             !as_json && isatty(STDOUT_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
-        if (!as_json) {
+        if (as_json) {
+                report->json = json_new(1);
+                json_open_object(report->json, NULL);
+                json_open_array(report->json, "steps");
+        } else {
                 wrap_stdout();
-                return;
         }
-        report->json = json_new(1);
-        json_open_object(report->json, NULL);
-        json_open_array(report->json, "steps");
+        terminal_catch_interrupts();
+        start_watch(report);
 }
 
 static void
@@ -91,17 +137,20 @@ doctor_begin(struct doctor *doctor, const char *name, const char *subject, ...)
         struct doctor_report *report = &doctor->report;
         va_list args;
 
+        pthread_mutex_lock(&mutex);
         report->name = name;
+        report->is_open = 1;
         report->began_ms = clock_monotonic_ms();
         va_start(args, subject);
         (void)vsnprintf(report->subject, sizeof(report->subject), subject, args);
         va_end(args);
-        if (!report->shows_waiting)
-                return;
         /* On one line of the terminal, which is erased. */
-        printf(ERASE_LINE "%s %s %.*s", report->has_ticks ? "\xe2\x80\xa6" : "...", name,
-               (int)fitting(report->subject, WAITING_COLUMNS), report->subject);
-        (void)fflush(stdout);
+        if (report->shows_waiting) {
+                printf(ERASE_LINE "%s %s %.*s", report->has_ticks ? "\xe2\x80\xa6" : "...", name,
+                       (int)fitting(report->subject, WAITING_COLUMNS), report->subject);
+                (void)fflush(stdout);
+        }
+        pthread_mutex_unlock(&mutex);
 }
 
 static void
@@ -118,12 +167,11 @@ put_json(struct doctor_report *report, enum doctor_result result, const char *de
         json_close_object(json);
 }
 
+/* End the present result. The caller holds the mutex. */
 static void
-end(struct doctor_report *report, enum doctor_result result, const char *detail, va_list args)
+end_as(struct doctor_report *report, enum doctor_result result, const char *text)
 {
-        char text[DETAIL_SIZE];
-
-        (void)vsnprintf(text, sizeof(text), detail, args);
+        report->is_open = 0;
         report->n_results[result]++;
         if (result == DOCTOR_FAILED && report->cause == NULL)
                 report->cause = mem_printf("%s%s%s: %s", report->name, *report->subject == '\0' ? "" : " ",
@@ -145,13 +193,30 @@ end(struct doctor_report *report, enum doctor_result result, const char *detail,
         (void)fflush(stdout);
 }
 
+static void
+end(struct doctor_report *report, enum doctor_result result, const char *detail, va_list args)
+{
+        char text[DETAIL_SIZE];
+
+        (void)vsnprintf(text, sizeof(text), detail, args);
+        end_as(report, result, text);
+}
+
+static void
+end_locked(struct doctor_report *report, enum doctor_result result, const char *detail, va_list args)
+{
+        pthread_mutex_lock(&mutex);
+        end(report, result, detail, args);
+        pthread_mutex_unlock(&mutex);
+}
+
 void
 doctor_pass(struct doctor *doctor, const char *detail, ...)
 {
         va_list args;
 
         va_start(args, detail);
-        end(&doctor->report, DOCTOR_OK, detail, args);
+        end_locked(&doctor->report, DOCTOR_OK, detail, args);
         va_end(args);
 }
 
@@ -161,7 +226,7 @@ doctor_note(struct doctor *doctor, const char *detail, ...)
         va_list args;
 
         va_start(args, detail);
-        end(&doctor->report, DOCTOR_NOTE, detail, args);
+        end_locked(&doctor->report, DOCTOR_NOTE, detail, args);
         va_end(args);
 }
 
@@ -171,7 +236,7 @@ doctor_warn(struct doctor *doctor, const char *detail, ...)
         va_list args;
 
         va_start(args, detail);
-        end(&doctor->report, DOCTOR_WARNING, detail, args);
+        end_locked(&doctor->report, DOCTOR_WARNING, detail, args);
         va_end(args);
 }
 
@@ -181,7 +246,7 @@ doctor_skip(struct doctor *doctor, const char *detail, ...)
         va_list args;
 
         va_start(args, detail);
-        end(&doctor->report, DOCTOR_SKIPPED, detail, args);
+        end_locked(&doctor->report, DOCTOR_SKIPPED, detail, args);
         va_end(args);
 }
 
@@ -191,12 +256,14 @@ doctor_fail(struct doctor *doctor, int status, const char *detail, ...)
         struct doctor_report *report = &doctor->report;
         va_list args;
 
+        pthread_mutex_lock(&mutex);
         if (report->status == 0)
                 report->status = status;
         report->has_remedy = report->n_results[DOCTOR_FAILED] > 0;
         va_start(args, detail);
         end(report, DOCTOR_FAILED, detail, args);
         va_end(args);
+        pthread_mutex_unlock(&mutex);
 }
 
 void
@@ -212,7 +279,9 @@ doctor_remedy(struct doctor *doctor, const char *remedy, ...)
         va_start(args, remedy);
         (void)vsnprintf(text, sizeof(text), remedy, args);
         va_end(args);
+        pthread_mutex_lock(&mutex);
         report->remedy = mem_strdup(text);
+        pthread_mutex_unlock(&mutex);
 }
 
 void
@@ -257,9 +326,13 @@ print_count(const struct doctor_report *report, enum doctor_result result, const
                 printf(", %zu %s%s", n, what, n == 1 || result == DOCTOR_SKIPPED ? "" : "s");
 }
 
-int
-doctor_report_end(struct doctor_report *report)
+/* Print the last line. The caller holds the mutex. */
+static void
+finish(struct doctor_report *report)
 {
+        is_ended = 1;
+        if (report->is_open && terminal_is_interrupted())
+                end_as(report, DOCTOR_SKIPPED, "interrupted");
         if (terminal_is_interrupted() && report->cause == NULL) {
                 report->cause = mem_strdup("interrupted before the end");
                 report->remedy = mem_strdup("run it again");
@@ -280,6 +353,14 @@ doctor_report_end(struct doctor_report *report)
                 print(report->remedy == NULL ? "see gatepost-guide(7)" : report->remedy);
                 putchar('\n');
         }
+}
+
+int
+doctor_report_end(struct doctor_report *report)
+{
+        pthread_mutex_lock(&mutex);
+        finish(report);
+        pthread_mutex_unlock(&mutex);
         free(report->cause);
         free(report->remedy);
         return report->status;
