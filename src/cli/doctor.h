@@ -60,7 +60,7 @@ struct doctor {
         rd_kafka_t *client;           /* NULL: not connected */
         int reaches_kafka;            /* librdkafka did, with the present configuration */
         struct json_value *status;    /* of the daemon, from /status; NULL: unknown */
-        int is_daemon_outdated;       /* the file is newer than the daemon's configuration */
+        int is_daemon_outdated;       /* it has not loaded the files as they are now */
         int64_t skew_ms;              /* the broker's clock minus ours, beyond what the way may take */
         int knows_skew;
 };

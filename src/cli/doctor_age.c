@@ -2,52 +2,90 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/compiler.h"
 #include "cli/status.h"
 #include "config/ini.h"
 #include "config/secrets.h"
 
-/* Whether the daemon has what the files have now. It reads those of [kafka] at its start only. */
+#define LIST_SIZE 400
 
-#define LOADED "\ngatepost_config_last_reload_success_timestamp_seconds "
+/*
+ * Whether the daemon has what the files have now. It says in /status what it has loaded. Only what it does
+ * not say is judged by the times of files: the files of [kafka], which it reads at its start.
+ */
 
-/* Return when the daemon loaded its configuration, in seconds since the epoch; 0: unknown. */
-static int64_t
-loaded_s(const struct doctor *doctor)
+static const struct json_value *
+first_of(const struct doctor *doctor, const char *name)
 {
-        struct http_client_answer answer;
-        struct error error;
-        const char *line;
-        int64_t when_s = 0;
+        const struct json_value *list = json_tree_get(doctor->status, name);
 
-        if (doctor_daemon_get(doctor, "/metrics", &answer, &error) != 0)
-                return 0;
-        line = strstr(answer.body, LOADED);
-        if (line != NULL)
-                when_s = strtoll(line + strlen(LOADED), NULL, 10);
-        free(answer.body);
-        return when_s;
+        if (list == NULL)
+                list = json_tree_get(json_tree_get(doctor->status, "configuration"), name);
+        return list == NULL || list->type != JSON_ARRAY ? NULL : list->first;
 }
 
-/* Return a file, the configuration or one with a secret, that is newer than what the daemon has, or NULL. */
-static const char *
-find_newer(const struct config *config, int64_t when_s)
+/* Return the element of a list whose member has this text, or NULL. */
+static const struct json_value *
+find(const struct json_value *first, const char *member, const char *wanted)
 {
-        struct stat st;
+        for (const struct json_value *each = first; each != NULL; each = each->next) {
+                const char *text = json_tree_text(each, member);
 
-        if (when_s == 0)
-                return NULL;
-        if (stat(config->file, &st) == 0 && st.st_mtime > when_s)
+                if (text != NULL && strcmp(text, wanted) == 0)
+                        return each;
+        }
+        return NULL;
+}
+
+static int
+is_same_source(const struct config_source *source, const struct json_value *theirs)
+{
+        const char *path = json_tree_text(theirs, "path"), *prefix = json_tree_text(theirs, "headerPrefix");
+
+        return path != NULL && strcmp(path, source->path) == 0 && prefix != NULL &&
+               strcmp(prefix, source->header_prefix) == 0 &&
+               status_number(theirs, "secrets") == (double)source->n_keys &&
+               status_number(theirs, "webhookIds") == (double)source->n_webhook_ids;
+}
+
+/* Return a file with a secret of the source that the daemon has read at another time of change, or NULL. */
+static const char *
+find_changed_secret(const struct doctor *doctor, const struct config_source *source)
+{
+        const struct json_value *secrets = first_of(doctor, "secrets");
+
+        for (size_t i = 0; i < source->n_secret_files && secrets != NULL; i++) {
+                const struct config_secret_file *file = &source->secret_files[i];
+
+                if (status_number(find(secrets, "file", file->path), "modifiedSeconds") !=
+                    (double)file->written_s)
+                        return file->path;
+        }
+        return NULL;
+}
+
+/* Return a file, the configuration or one with a secret, that the daemon has not loaded as it is, or NULL. */
+static const char *
+find_changed(const struct doctor *doctor)
+{
+        const struct json_value *configuration = json_tree_get(doctor->status, "configuration"),
+                                *sources = first_of(doctor, "sources");
+        const struct config *config = doctor->config;
+
+        if (configuration == NULL)
+                return NULL; /* an older daemon */
+        if ((double)secrets_written_s(config->file) > status_number(configuration, "loadedSeconds"))
                 return config->file;
         for (size_t s = 0; s < config->n_sources; s++) {
-                for (size_t i = 0; i < config->sources[s].n_secret_files; i++) {
-                        if (config->sources[s].secret_files[i].written_s > when_s)
-                                return config->sources[s].secret_files[i].path;
-                }
+                const struct config_source *source = &config->sources[s];
+                const char *secret = find_changed_secret(doctor, source);
+
+                if (!is_same_source(source, find(sources, "name", source->name)))
+                        return config->file;
+                if (secret != NULL)
+                        return secret;
         }
         return NULL;
 }
@@ -90,38 +128,63 @@ find_newer_kafka(const struct doctor *doctor, int64_t when_s, char *path, size_t
         return is_found;
 }
 
-const char *
-doctor_age_newer_than_start(const struct doctor *doctor)
+/* Write the options that the daemon has read and that only a restart applies. Returns whether any are. */
+static int
+list_awaiting(const struct doctor *doctor, char *text, size_t size)
 {
-        static char path[PATH_MAX];
-        int64_t start_s = (int64_t)status_number(doctor->status, "startTimeSeconds");
+        text[0] = '\0';
+        for (const struct json_value *each = first_of(doctor, "awaitingRestart"); each != NULL;
+             each = each->next) {
+                size_t len = strlen(text);
 
-        if (start_s == 0)
+                if (each->text != NULL)
+                        (void)snprintf(text + len, size - len, "%s%s", len == 0 ? "" : ", ", each->text);
+        }
+        return text[0] != '\0';
+}
+
+const char *
+doctor_age_kafka(const struct doctor *doctor)
+{
+        static char text[PATH_MAX + 100];
+        int64_t start_s = (int64_t)status_number(doctor->status, "startTimeSeconds");
+        const char *changed = find_changed(doctor);
+        char path[PATH_MAX], options[LIST_SIZE];
+
+        if (list_awaiting(doctor, options, sizeof(options)) && strstr(options, "[kafka]") != NULL)
+                return "since its start it has only read the present one";
+        if (start_s != 0 && find_newer_kafka(doctor, start_s, path, sizeof(path)))
+                (void)snprintf(text, sizeof(text), "%s is newer than its start", path);
+        else if (changed != NULL && strcmp(changed, doctor->config->file) == 0)
+                (void)snprintf(text, sizeof(text), "it has not loaded %s as it is now", changed);
+        else
                 return NULL;
-        if (find_newer_kafka(doctor, start_s, path, sizeof(path)))
-                return path;
-        return doctor_kafka_trouble(doctor) != NULL && secrets_written_s(doctor->file) > start_s
-                   ? doctor->file
-                   : NULL;
+        return text;
 }
 
 void
 doctor_age_check(struct doctor *doctor)
 {
         const char *version = json_tree_text(json_tree_get(doctor->status, "versions"), "gatepostd");
-        const char *newer = find_newer(doctor->config, loaded_s(doctor));
-        const char *newer_than_start = doctor_age_newer_than_start(doctor);
+        int64_t start_s = (int64_t)status_number(doctor->status, "startTimeSeconds");
+        const char *changed = find_changed(doctor);
+        char path[PATH_MAX], options[LIST_SIZE];
 
         doctor_begin(doctor, "daemon", "configuration");
-        doctor->is_daemon_outdated = newer != NULL;
-        if (newer_than_start != NULL)
+        doctor->is_daemon_outdated = changed != NULL;
+        if (find_newer_kafka(doctor, start_s, path, sizeof(path)))
                 doctor_warn(doctor,
                             "%s is newer than the start of gatepostd, and changes in [kafka] need a restart: "
                             "systemctl restart gatepostd",
-                            newer_than_start);
-        else if (newer != NULL)
-                doctor_warn(doctor, "%s is newer than what gatepostd has loaded: systemctl reload gatepostd",
-                            newer);
+                            path);
+        else if (changed != NULL)
+                doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload gatepostd",
+                            changed);
+        else if (list_awaiting(doctor, options, sizeof(options)))
+                doctor_warn(doctor,
+                            "gatepostd has read options that only a restart applies, %s: systemctl restart "
+                            "gatepostd",
+                            options);
         else
                 doctor_pass(doctor, "gatepostd has loaded the newest files");
         if (version == NULL || strcmp(version, PACKAGE_VERSION) == 0)

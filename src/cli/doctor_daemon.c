@@ -100,13 +100,13 @@ check_connection(struct doctor *doctor)
 static void
 report_kafka(struct doctor *doctor)
 {
-        const char *newer = doctor_age_newer_than_start(doctor);
+        const char *why = doctor_age_kafka(doctor);
 
-        if (newer != NULL) {
+        if (why != NULL) {
                 doctor_fail(doctor, EX_UNAVAILABLE,
                             "gatepostd does not reach Kafka (%s), but this machine does with the present "
-                            "configuration: it uses an earlier one, since %s is newer than its start",
-                            doctor_kafka_trouble(doctor), newer);
+                            "configuration: it uses an earlier one; %s",
+                            doctor_kafka_trouble(doctor), why);
                 doctor_remedy(doctor, "systemctl restart gatepostd (changes in [kafka] need a restart)");
                 return;
         }

@@ -17,14 +17,11 @@ struct json_value *doctor_daemon_status(const struct doctor *doctor);
 /* Return why the daemon does not reach Kafka, by its own account, or NULL. */
 const char *doctor_kafka_trouble(const struct doctor *doctor);
 
-/* doctor_age.c: Report whether files are newer than what the daemon has of them. */
+/* doctor_age.c: Report whether the daemon has loaded the files as they are now. */
 void doctor_age_check(struct doctor *doctor);
 
-/*
- * Return a file that the daemon reads at its start only and that has changed since, or NULL: one with a
- * secret of [kafka]; or the configuration, if Kafka is what troubles the daemon.
- */
-const char *doctor_age_newer_than_start(const struct doctor *doctor);
+/* Return why the daemon uses Kafka with other options than the files have, "it ...", or NULL. */
+const char *doctor_age_kafka(const struct doctor *doctor);
 
 /* doctor_refusals.c: Warn of deliveries that the daemon has refused lately. */
 void doctor_refusals_check(struct doctor *doctor);

@@ -132,8 +132,9 @@ report_refusal(struct doctor *doctor, const struct http_client_answer *answer)
         } else {
                 doctor_fail(doctor, meanings[m].exit_status, "answered %d (%.60s): %s%s", answer->status,
                             code, meanings[m].means,
-                            doctor->is_daemon_outdated ? "; the file is newer than what gatepostd has loaded"
-                                                       : "");
+                            doctor->is_daemon_outdated && meanings[m].exit_status == EX_CONFIG
+                                ? "; gatepostd has not loaded the files as they are now"
+                                : "");
                 doctor_remedy(doctor, "%s", meanings[m].remedy);
         }
         service_error_clear(&refusal);

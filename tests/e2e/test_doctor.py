@@ -535,15 +535,45 @@ def test_other_brokers_take_effect_at_a_restart_only(installation, stopped):
         path = file_of(daemon)
         os.utime(path, (0, 0))
         checkup = examine(installation, path)
-        expect(checkup, EX_UNAVAILABLE, "daemon /readyz", "Connection refused", "or Kafka has only just come back", RESTART)
-        make_newer(path)
-        checkup = examine(installation, path)
     expect(checkup, EX_UNAVAILABLE, "gatepostd does not reach Kafka (", "Connection refused",
-           f"but this machine does with the present configuration: it uses an earlier one, since {path} is newer")
+           "but this machine does with the present configuration: it uses an earlier one; since its start it has only read")
     assert checkup.cause.endswith(f"; remedy: {RESTART}")
     (warning,) = checkup.having("!")
-    assert warning.startswith(f"! daemon configuration: {path} is newer than the start") and "systemctl restart" in warning
-    assert "reload" not in "".join(checkup.lines)
+    assert warning == ("! daemon configuration: gatepostd has read options that only a restart applies, [kafka]: "
+                       "systemctl restart gatepostd")
+    assert "systemctl reload" not in "".join(checkup.lines)
+
+
+def test_options_that_await_a_restart_are_a_warning(installation, stopped):
+    daemon = stopped.start().wait_until_ready()
+    assert not examine(installation, file_of(daemon), "--no-send").having("!")
+    daemon.config["receiver"]["threads"] = 3
+    reload(daemon)
+    path = file_of(daemon)
+    os.utime(path, (0, 0))  # the times of files do not matter
+    checkup = examine(installation, path, "--no-send")
+    (warning,) = checkup.having("!")
+    assert "[receiver] threads: systemctl restart gatepostd" in warning and checkup.status == 0
+    daemon.stop()
+    daemon.restart()
+    os.utime(path, (0, 0))
+    assert not examine(installation, path, "--no-send").having("!")
+
+
+def test_files_that_the_daemon_has_not_loaded(installation, stopped):
+    """Of sources, it says what it has: a file that is older than its start, as from a backup, is found, too."""
+    daemon = stopped.start().wait_until_ready()
+    secret = daemon.config["source invoicing"]["secret_file"]
+    os.utime(secret, (0, 0))
+    (warning,) = examine(installation, file_of(daemon), "--no-send").having("!")
+    assert f"gatepostd has not loaded {secret} as it is now: systemctl reload" in warning
+    reload(daemon)
+    assert not examine(installation, file_of(daemon), "--no-send").having("!")
+    change_path(daemon.config)
+    path = daemon.config.write("changed.conf")
+    os.utime(path, (0, 0))
+    warning = examine(installation, path, "--no-send").having("!")[0]  # another is of its own GET to this path
+    assert f"gatepostd has not loaded {path} as it is now: systemctl reload" in warning
 
 
 def test_other_password_takes_effect_at_a_restart_only(site):
@@ -556,7 +586,7 @@ def test_other_password_takes_effect_at_a_restart_only(site):
     make_newer(wrong)
     os.utime(file_of(daemon), (0, 0))
     checkup = examine(site, file_of(daemon))
-    expect(checkup, EX_UNAVAILABLE, "gatepostd does not reach Kafka (", f"since {wrong} is newer than its start")
+    expect(checkup, EX_UNAVAILABLE, "gatepostd does not reach Kafka (", f"it uses an earlier one; {wrong} is newer than its start")
     assert checkup.cause.endswith(f"; remedy: {RESTART}")
     assert any(line.startswith(f"! daemon configuration: {wrong} is newer than the start") for line in checkup.lines)
     daemon.stop()
