@@ -39,12 +39,39 @@ on_finding(const struct topic_finding *finding, void *arg)
                 doctor_remedy(doctor, "gatepost topics list shows what each topic needs");
 }
 
+/* Whether Kafka takes records for every partition now: that takes a leader, and enough replicas in sync. */
+static void
+check_writable(struct topic_report *report)
+{
+        const struct topic_state *state = report->state;
+        struct doctor *doctor = report->doctor;
+
+        if (state->leaderless > 0)
+                doctor_fail(
+                    doctor, EX_UNAVAILABLE,
+                    "%d of %d partitions have no leader, so that their records can be neither written "
+                    "nor read",
+                    state->leaderless, state->partitions);
+        else if (state->exists && state->settings_known && state->in_sync < state->min_insync_replicas)
+                doctor_fail(doctor, EX_UNAVAILABLE,
+                            "a partition has %d replica%s in sync, fewer than min.insync.replicas (%d), so "
+                            "that Kafka takes no records for it",
+                            state->in_sync, state->in_sync == 1 ? "" : "s", (int)state->min_insync_replicas);
+        else
+                return;
+        report->n++;
+        doctor_remedy(doctor, "start the brokers that are down, or see their logs: kafka-topics.sh "
+                              "--bootstrap-server BROKER --describe --unavailable-partitions "
+                              "--under-min-isr-partitions shows which");
+}
+
 static void
 check_topic(struct doctor *doctor, const struct topic_need *need, const struct topic_state *state)
 {
         struct topic_report report = {doctor, state, 0};
 
         doctor_begin(doctor, "topic", "%s", need->name);
+        check_writable(&report);
         topics_check(doctor->config, need, state, on_finding, &report);
         if (report.n == 0)
                 doctor_pass(doctor, "%d partition%s, %d replica%s", state->partitions,

@@ -1,5 +1,6 @@
 #include "kafka/topics.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +49,16 @@ read_topic(struct topic_state *state, const struct rd_kafka_metadata_topic *topi
         state->exists = 1;
         state->partitions = topic->partition_cnt;
         state->replicas = topic->partitions[0].replica_cnt;
-        for (int p = 1; p < topic->partition_cnt; p++) {
-                if (topic->partitions[p].replica_cnt < state->replicas)
-                        state->replicas = topic->partitions[p].replica_cnt;
+        state->in_sync = INT_MAX;
+        for (int p = 0; p < topic->partition_cnt; p++) {
+                const struct rd_kafka_metadata_partition *partition = &topic->partitions[p];
+
+                if (partition->replica_cnt < state->replicas)
+                        state->replicas = partition->replica_cnt;
+                if (partition->leader < 0)
+                        state->leaderless++;
+                else if (partition->isr_cnt < state->in_sync)
+                        state->in_sync = partition->isr_cnt;
         }
 }
 

@@ -17,6 +17,7 @@ import pytest
 from cluster import Cluster
 
 import http_client
+import protocol
 import waiting
 from accounts import Accounts
 from audit_side import audit
@@ -481,6 +482,46 @@ def test_short_retention(installation):
     checkup = examine(installation, by_sockets(installation))
     expect(checkup, EX_CONFIG, f"topic {installation.kafka.deliveries}", "retention.ms", "; remedy: kafka-configs.sh ")
     assert checkup.cause.count("kafka-configs.sh") == 1
+
+
+def down(cluster, number):
+    """Kill a broker, and wait until the others know."""
+    cluster.kill(number)
+    others = [node for node in cluster.nodes.values() if node.number != number]
+    waiting.until(lambda: all(number not in protocol.known_brokers(node.port) for node in others), 60, "the brokers to know")
+    return ",".join(f"127.0.0.1:{node.port}" for node in others)
+
+
+def test_broker_of_some_partitions_is_down(tmp_path):
+    """The test delivery may go to another partition, and a receiver is ready."""
+    with Cluster(nodes=3) as cluster:
+        site = Installation(tmp_path, cluster.bootstrap)
+        try:
+            config = by_sockets(site, "receiver")
+            site.create_topics(config, 6)
+            daemon = site.daemon(config)
+            config["kafka"]["bootstrap.servers"] = down(cluster, 3)
+            daemon.start()
+            checkup = examine(site, file_of(daemon), "--no-send")
+        finally:
+            site.clean_up()
+    expect(checkup, EX_UNAVAILABLE, f"topic {site.prefix}.deliveries: 2 of 6 partitions have no leader", "start the brokers")
+
+
+def test_too_few_replicas_in_sync(tmp_path):
+    with Cluster(nodes=3) as cluster:
+        site = Installation(tmp_path, cluster.bootstrap)
+        try:
+            config = by_sockets(site)
+            done = site.gatepost("topics", "create", "--partitions", "3", "--replication-factor", "3", config=config)
+            assert done.returncode == 0, done.stderr
+            site.kafka.configure(site.kafka.deliveries, "min.insync.replicas", "3")
+            config["kafka"]["bootstrap.servers"] = down(cluster, 3)
+            checkup = examine(site, config, "--no-send")
+        finally:
+            site.clean_up()
+    expect(checkup, EX_UNAVAILABLE, f"topic {site.prefix}.deliveries: a partition has 2 replicas in sync, fewer than min.insync.replicas (3)")
+    assert any(line.startswith(f"✓ topic {site.prefix}.quarantine") for line in checkup.lines)
 
 
 # The daemon
