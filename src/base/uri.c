@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/mem.h"
+
 #define DIGITS "0123456789"
 #define HEX DIGITS "abcdefABCDEF"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -113,6 +115,16 @@ uri_has_userinfo(const char *text)
         const char *authority = find_authority(text, &len);
 
         return authority != NULL && memchr(authority, '@', len) != NULL;
+}
+
+char *
+uri_hide_userinfo(const char *text)
+{
+        size_t len;
+        const char *authority = find_authority(text, &len),
+                   *at = authority == NULL ? NULL : memrchr(authority, '@', len);
+
+        return at == NULL ? mem_strdup(text) : mem_printf("%.*s***%s", (int)(authority - text), text, at);
 }
 
 int

@@ -1,4 +1,5 @@
 #include <check.h>
+#include <stdlib.h>
 
 #include "base/compiler.h"
 #include "base/uri.h"
@@ -87,6 +88,24 @@ START_TEST(test_user_information_and_port_are_those_of_the_authority)
 }
 END_TEST
 
+static const char *const hidden[][2] = {
+    {"https://me:hunter2@host/a", "https://***@host/a"},
+    {"http://me@host", "http://***@host"},
+    {"http://a@b@host?c", "http://***@host?c"},
+    {"https://host/@/b", "https://host/@/b"},
+    {"host:1/a@b", "host:1/a@b"},
+    {"", ""},
+};
+
+START_TEST(test_user_information_is_hidden)
+{
+        char *text = uri_hide_userinfo(hidden[_i][0]);
+
+        ck_assert_str_eq(text, hidden[_i][1]);
+        free(text);
+}
+END_TEST
+
 Suite *
 suite_uri(void)
 {
@@ -99,6 +118,7 @@ suite_uri(void)
         tcase_add_loop_test(tcase, test_malformed_text_is_neither, 0, ARRAY_LEN(neither));
         tcase_add_loop_test(tcase, test_user_information_and_port_are_those_of_the_authority, 0,
                             ARRAY_LEN(authorities));
+        tcase_add_loop_test(tcase, test_user_information_is_hidden, 0, ARRAY_LEN(hidden));
         suite_add_tcase(suite, tcase);
         return suite;
 }
