@@ -145,6 +145,7 @@ choose(struct dial *dial, const char *mechanism, struct error *list, struct erro
         wire_put_string(&request, mechanism);
         if (wire_call(dial, &request, &answer, BROKER_DIALER_TIMEOUT_MS, &failure, error) == 0) {
                 code = (int)wire_get(&answer, 2);
+                (void)error_set(error, "the broker answers: %s", rd_kafka_err2str(code));
                 for (int32_t i = 0, n = wire_get_count(&answer); i < n && !answer.is_short; i++) {
                         char *each = wire_get_string(&answer), before[sizeof(list->text)];
 
@@ -152,6 +153,8 @@ choose(struct dial *dial, const char *mechanism, struct error *list, struct erro
                         (void)error_set(list, "%s%s%s", before, i == 0 ? "" : ", ", each);
                         free(each);
                 }
+                if (answer.is_short)
+                        code = error_set(error, "the broker's answer is too short");
         }
         wire_clear(&answer);
         return code;
@@ -261,8 +264,6 @@ broker_dialer_login(struct broker_dialer *dialer, struct dial *dial, struct erro
                 (void)error_set(error, "this port has no login");
                 return BROKER_LOGIN_UNEXPECTED;
         }
-        if (code > 0)
-                (void)error_set(error, "%s", rd_kafka_err2str(code));
         if (code != 0)
                 return BROKER_LOGIN_BROKEN;
         if (!broker_dialer_can_login(dialer)) {
