@@ -32,6 +32,7 @@ struct delivery {
         int64_t timestamp; /* seconds since the epoch, as signed */
         const char *webhook_id;
         const char *delivery_id;
+        const struct signature_key *key; /* that made the signature; NULL until that is known */
 };
 
 /*

@@ -125,12 +125,14 @@ static int
 check_signature(const struct delivery_policy *policy, const struct delivery_subject *subject,
                 struct delivery *delivery, struct delivery_refusal *refusal)
 {
-        int genuine = signature_verify(policy->keys, policy->n_keys, delivery->timestamp_text, subject->body,
-                                       subject->len, delivery->signature);
+        int found = signature_verify(policy->keys, policy->n_keys, delivery->timestamp_text, subject->body,
+                                     subject->len, delivery->signature);
 
-        if (genuine > 0)
+        if (found > 0) {
+                delivery->key = policy->keys[found - 1];
                 return 0;
-        if (genuine < 0)
+        }
+        if (found < 0)
                 return refuse(refusal, 500, "INTERNAL_ERROR", "the signature could not be checked");
         (void)refuse(refusal, 401, "INVALID_SIGNATURE", "the signature does not match");
         explain(refusal, "the sender has another secret, or a proxy changes bodies; see gatepost verify");

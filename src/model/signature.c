@@ -147,16 +147,16 @@ signature_verify(struct signature_key *const *keys, size_t n_keys, const char *t
                  size_t len, const uint8_t signature[SIGNATURE_SIZE])
 {
         uint8_t expected[SIGNATURE_SIZE];
-        int genuine = 0, failed = 0;
+        int found = 0, failed = 0;
 
         for (size_t i = 0; i < n_keys; i++) {
                 if (signature_compute(keys[i], timestamp, body, len, expected) != 0)
                         failed = 1;
-                else
-                        genuine |= CRYPTO_memcmp(expected, signature, SIGNATURE_SIZE) == 0;
+                else if (CRYPTO_memcmp(expected, signature, SIGNATURE_SIZE) == 0)
+                        found = (int)i + 1;
         }
         OPENSSL_cleanse(expected, sizeof(expected));
-        return failed && !genuine ? -1 : genuine;
+        return failed && found == 0 ? -1 : found;
 }
 
 int

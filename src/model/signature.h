@@ -35,7 +35,7 @@ int signature_sign(const struct signature_key *key, const void *head, size_t hea
 /**
  * signature_verify(keys, n_keys, timestamp, body, len, signature):
  * Check whether one of the keys made the signature. Compare in constant time and always try all keys. Return
- * 1, 0, or -1 if memory or OpenSSL fails.
+ * the number of that key, counted from 1; 0; or -1 if memory or OpenSSL fails.
  */
 int signature_verify(struct signature_key *const *keys, size_t n_keys, const char *timestamp,
                      const void *body, size_t len, const uint8_t signature[SIGNATURE_SIZE]) MUST_CHECK;

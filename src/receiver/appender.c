@@ -197,7 +197,10 @@ span_of(const char *text)
         return (struct span){text, strlen(text)};
 }
 
-/* Sign the time of reception, for routers that verify. Returns 0, or -1 when memory or OpenSSL fails. */
+/*
+ * Sign the time of reception, for routers that verify, by the key that they need for the delivery's own
+ * signature in any case. Returns 0, or -1 when memory or OpenSSL fails.
+ */
 static int
 sign_reception(const struct screened *screened, struct record_headers *headers)
 {
@@ -208,7 +211,7 @@ sign_reception(const struct screened *screened, struct record_headers *headers)
                                       .signature = span_of(delivery->signature_text),
                                       .received = span_of(headers->received)};
 
-        return reverification_sign_spooled(screened->source->keys[0], &record, headers->spool_signature);
+        return reverification_sign_spooled(delivery->key, &record, headers->spool_signature);
 }
 
 /*

@@ -9,7 +9,8 @@ import pytest
 import waiting
 from installation import Installation
 from load import Load
-from signing import Delivery, event_body, unique
+from preload import FakeClock
+from signing import Delivery, event_body, now, unique
 from tally import assert_exactly_once
 
 ACK_TIMEOUT = 2  # seconds
@@ -143,6 +144,29 @@ def test_verifying_router_accepts_what_was_spooled(installation, away):
     accepted |= deliver(daemon, 5)
     wait_until_spooling(daemon)
     away.end()
+    wait_until_published(installation)
+    assert_exactly_once(installation.kafka, accepted)
+
+
+def test_verifying_router_needs_only_the_secret_that_signed_what_was_spooled(installation, own_broker, plain_build):
+    """A secret was added, the service changed to it, and the old one was removed while deliveries were in the spool for longer
+    than their own signatures are valid."""
+    installation.build = plain_build
+    config = configure(installation)
+    config["router"]["verify"] = "on"
+    secrets = [config["source invoicing"]["secret_file"], config.secret_file("new", b"the new secret of the service")]
+    config["source invoicing"]["secret_file"] = secrets
+    config["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
+    daemon = installation.daemon(config)
+    clock = FakeClock(daemon)
+    clock.set(-7200)
+    daemon.start()
+    accepted = deliver(daemon, 3, timestamp=now() - 7200, secret=b"the new secret of the service")
+    daemon.stop()
+    clock.set(0)
+    config["source invoicing"]["secret_file"] = secrets[1:]
+    config["kafka"]["bootstrap.servers"] = installation.bootstrap
+    daemon.start()
     wait_until_published(installation)
     assert_exactly_once(installation.kafka, accepted)
 

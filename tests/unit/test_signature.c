@@ -81,7 +81,7 @@ START_TEST(test_signature_under_any_of_several_keys_is_genuine)
                 ck_assert_int_eq(signature_compute(keys[i], TIMESTAMP, BODY, LEN(BODY), signature), 0);
                 ck_assert_int_eq(signature_verify(keys, ARRAY_LEN(keys), TIMESTAMP, BODY, LEN(BODY),
                                                   signature),
-                                 1);
+                                 (int)i + 1);
         }
         /* The last key is unrelated to the others. */
         ck_assert_int_eq(signature_verify(keys, ARRAY_LEN(keys) - 1, TIMESTAMP, BODY, LEN(BODY), signature),
