@@ -234,6 +234,23 @@ def test_second_process_on_the_same_spool_is_refused(installation, own_broker):
     assert "in use by another process" in second.log
 
 
+def test_spool_that_a_receiver_writes_is_not_drained_by_another_process_even_without_the_lock(installation, own_broker):
+    """Otherwise the segment would be deleted to which the receiver writes."""
+    config = configure(installation)
+    drains = config.write("drains.conf")
+    config["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
+    daemon = installation.daemon(config).start()
+    accepted = deliver(daemon, 3)
+    (spool_of(installation) / "lock").unlink()
+    done = installation.gatepost("spool", "drain", config=drains)
+    assert done.returncode == 75 and "in use by another process" in done.stderr, done
+    accepted |= deliver(daemon, 3)
+    daemon.stop()
+    done = installation.gatepost("spool", "drain", config=drains)
+    assert done.returncode == 0 and "6 records appended" in done.stdout, done
+    assert len(installation.kafka.read(installation.kafka.deliveries)) == len(accepted)
+
+
 def test_renamed_spool_directory_is_answered_503_until_a_restart(installation, away):
     daemon = installation.start(configure(installation))
     accepted = deliver(daemon)
