@@ -106,6 +106,8 @@ receiver_shared_free(struct receiver_shared *shared)
                 free(account);
         }
         log_flood_end(&shared->append_failed);
+        log_flood_end(&shared->spooling_began);
+        log_flood_end(&shared->spooling_ended);
         memory_budget_free(shared->budget);
         replay_free(shared->replay);
         clients_free(shared->clients);
@@ -148,15 +150,19 @@ receiver_shared_account(struct receiver_shared *shared, const struct config_sour
         return find_account(shared, source == NULL ? "" : source->name);
 }
 
-/* Deliveries go to Kafka again. */
+/*
+ * Deliveries go to Kafka again. While one partition has no leader, this and receiver_shared_note_spooled()
+ * alternate.
+ */
 static void
 end_spooling(struct receiver_shared *shared)
 {
         int64_t since_ms = atomic_exchange(&spool_stats(shared->spool)->since_ms, 0);
 
         if (since_ms != 0)
-                log_notice("deliveries go to Kafka again spooling_s=%" PRId64,
-                           (clock_now_ms() - since_ms) / 1000);
+                log_flood(&shared->spooling_ended, LOG_LEVEL_NOTICE,
+                          "deliveries go to Kafka again last_spooling_s=%" PRId64,
+                          (clock_now_ms() - since_ms) / 1000);
 }
 
 void
@@ -187,10 +193,10 @@ receiver_shared_note_spooled(struct receiver_shared *shared)
         char cause[RECENT_DETAIL_SIZE], quoted[LOG_QUOTED_SIZE];
 
         if (atomic_compare_exchange_strong(&spool_stats(shared->spool)->since_ms, &none, clock_now_ms()))
-                log_warning("deliveries go to the spool reason=%s",
-                            log_quote(outage_describe("Kafka does not acknowledge them", cause,
-                                                      sizeof(cause)),
-                                      quoted));
+                log_flood(&shared->spooling_began, LOG_LEVEL_WARNING,
+                          "deliveries go to the spool last_reason=%s",
+                          log_quote(outage_describe("Kafka does not acknowledge them", cause, sizeof(cause)),
+                                    quoted));
 }
 
 int

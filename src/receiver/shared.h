@@ -55,6 +55,7 @@ struct receiver_shared {
 
         struct source_account *accounts; /* a list; the first is for requests to no source */
         struct log_flood append_failed;
+        struct log_flood spooling_began, spooling_ended;
         atomic_int_fast64_t stale_until_us; /* monotonic; see receiver_shared_may_check_stale() */
 };
 

@@ -21,6 +21,7 @@ struct place {
 struct segment_drain {
         const struct spool_directory *directory;
         struct spool_stats *stats;
+        struct log_flood *refusals;
         uint64_t number;
         struct segment_summary summary;
         struct segment_reader *reader; /* NULL between passes */
@@ -84,7 +85,7 @@ list_places(struct segment_drain *segment)
 
 struct segment_drain *
 segment_drain_open(const struct spool_directory *directory, uint64_t number, struct spool_stats *stats,
-                   struct error *error)
+                   struct log_flood *refusals, struct error *error)
 {
         struct segment_drain *segment = calloc(1, sizeof(*segment));
         if (segment == NULL) {
@@ -94,6 +95,7 @@ segment_drain_open(const struct spool_directory *directory, uint64_t number, str
         segment->directory = directory;
         segment->number = number;
         segment->stats = stats;
+        segment->refusals = refusals;
         if (open_reader(segment, error) != 0) {
                 segment_drain_close(segment);
                 return NULL;
@@ -148,9 +150,10 @@ refuse(struct segment_drain *segment, size_t index, const char *reason)
 
         segment->places[index].fate = FATE_REFUSED;
         if (segment->n_refused++ == 0)
-                log_error(
-                    "Kafka refuses a spooled delivery; its segment stays segment=%s record=%zu reason=%s",
-                    spool_directory_name(segment->number, name), index + 1, log_quote(reason, quoted));
+                log_flood(segment->refusals, LOG_LEVEL_ERROR,
+                          "Kafka refuses a spooled delivery; its segment stays last_segment=%s "
+                          "last_record=%zu last_reason=%s",
+                          spool_directory_name(segment->number, name), index + 1, log_quote(reason, quoted));
 }
 
 /* Fill in headers and key. Return 0, -1 if memory fails, or -2 if the fields are malformed. */

@@ -3,6 +3,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/log_flood.h"
 #include "kafka/producer.h"
 #include "metrics/spool_stats.h"
 #include "spool/segment.h"
@@ -29,12 +30,13 @@ enum segment_drain_result {
 };
 
 /**
- * segment_drain_open(directory, number, stats, error):
- * Read a segment from its beginning to its end, for its summary. directory and stats outlive it. Return NULL
- * with the reason.
+ * segment_drain_open(directory, number, stats, refusals, error):
+ * Read a segment from its beginning to its end, for its summary. refusals limits the log lines about records
+ * that Kafka refuses, of all segments. directory, stats and refusals outlive it. Return NULL with the reason.
  */
 struct segment_drain *segment_drain_open(const struct spool_directory *directory, uint64_t number,
-                                         struct spool_stats *stats, struct error *error) MUST_CHECK;
+                                         struct spool_stats *stats, struct log_flood *refusals,
+                                         struct error *error) MUST_CHECK;
 
 /* No record may be outstanding. NULL is harmless. */
 void segment_drain_close(struct segment_drain *segment);

@@ -40,7 +40,7 @@ struct spool_drain {
         struct heartbeat heartbeat;
         pthread_mutex_t mutex; /* protects failure */
         struct error failure;
-        struct log_flood failed;
+        struct log_flood failed, refusals, left_behind;
 
         /* The thread's own. */
         struct producer *producer;
@@ -116,8 +116,10 @@ keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, 
 {
         char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
 
-        log_warning("a segment of the spool stays and is tried again in 10 minutes segment=%s reason=%s",
-                    spool_directory_name(number, name), log_quote(reason, quoted));
+        log_flood(&drain->left_behind, LOG_LEVEL_WARNING,
+                  "a segment of the spool stays and is tried again in 10 minutes last_segment=%s "
+                  "last_reason=%s",
+                  spool_directory_name(number, name), log_quote(reason, quoted));
         kept_segments_add(&drain->kept, number, segment, 0);
         drain->n_ended++;
 }
@@ -148,7 +150,8 @@ static struct segment_drain *
 open_segment(struct spool_drain *drain, uint64_t number, int is_new)
 {
         struct error error;
-        struct segment_drain *segment = segment_drain_open(drain->directory, number, drain->stats, &error);
+        struct segment_drain *segment =
+            segment_drain_open(drain->directory, number, drain->stats, &drain->refusals, &error);
 
         if (segment == NULL) {
                 keep(drain, number, NULL, error.text);
@@ -403,6 +406,8 @@ spool_drain_free(struct spool_drain *drain)
         (void)close(drain->pipe[0]);
         (void)close(drain->pipe[1]);
         log_flood_end(&drain->failed);
+        log_flood_end(&drain->refusals);
+        log_flood_end(&drain->left_behind);
         free(drain);
 }
 

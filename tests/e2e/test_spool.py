@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 
 import pytest
 
@@ -249,6 +250,23 @@ def test_spool_that_a_receiver_writes_is_not_drained_by_another_process_even_wit
     done = installation.gatepost("spool", "drain", config=drains)
     assert done.returncode == 0 and "6 records appended" in done.stdout, done
     assert len(installation.kafka.read(installation.kafka.deliveries)) == len(accepted)
+
+
+def test_log_of_an_alternating_spool_is_limited(installation, own_broker):
+    """Each delivery that is too large for the topic goes to the spool, and the next one to Kafka."""
+    daemon = installation.start(configure(installation))
+    installation.kafka.configure(installation.kafka.deliveries, "max.message.bytes", "20000")
+    for _ in range(5):
+        deliver(daemon, body=event_body("invoice.accepted", pad="x" * 40000))
+        deliver(daemon)
+    events = ("deliveries go to the spool", "deliveries go to Kafka again", "Kafka refuses a spooled delivery; its segment stays",
+              "a segment of the spool stays and is tried again in 10 minutes")
+    for event in events:
+        daemon.wait_for_log(f" {event} ", BACK_SECONDS)
+    daemon.stop()
+    for event in events:
+        lines = [line for line in daemon.log.splitlines() if f" {event} " in line]
+        assert lines and all(re.search(r" n=\d+$", line) for line in lines), lines
 
 
 def test_renamed_spool_directory_is_answered_503_until_a_restart(installation, away):

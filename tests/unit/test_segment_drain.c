@@ -20,6 +20,7 @@
 static const char *path;
 static struct spool_directory *directory;
 static struct spool_stats stats;
+static struct log_flood refusals;
 static struct producer *producer;
 static struct segment_drain *drain;
 static uint64_t offsets[RECORDS];
@@ -77,7 +78,7 @@ open_drain(void)
 {
         struct error error;
 
-        drain = segment_drain_open(directory, 1, &stats, &error);
+        drain = segment_drain_open(directory, 1, &stats, &refusals, &error);
         ck_assert_ptr_nonnull(drain);
 }
 
@@ -302,7 +303,7 @@ START_TEST(test_segment_that_was_deleted_cannot_be_drained_again)
         ck_assert_int_eq(spool_directory_remove(directory, 1), 0);
         ck_assert_int_eq(segment_drain_remove(drain, &error), 0);
         ck_assert_int_eq(segment_drain_begin(drain, &error), -1);
-        ck_assert_ptr_null(segment_drain_open(directory, 1, &stats, &error));
+        ck_assert_ptr_null(segment_drain_open(directory, 1, &stats, &refusals, &error));
 }
 END_TEST
 

@@ -1,0 +1,142 @@
+#include <check.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "fake_producer.h"
+#include "logged.h"
+#include "scratch.h"
+#include "segments.h"
+#include "spool/spool_drain.h"
+#include "suites.h"
+
+/* Segments that a drain leaves behind, in the log and in the metrics. */
+
+#define LIMIT 60000 /* ms to wait for anything */
+
+static const char *path;
+static struct spool_directory *directory;
+static struct spool_stats stats;
+static struct spool_drain *drain;
+
+static int
+always(void *arg)
+{
+        (void)arg;
+        return 1;
+}
+
+static int
+never(void *arg)
+{
+        (void)arg;
+        return 0;
+}
+
+static void
+ignore(void *arg)
+{
+        (void)arg;
+}
+
+static void
+setup(void)
+{
+        struct error error;
+
+        scratch_setup();
+        logged_setup();
+        path = scratch_path("spool");
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+        directory = spool_directory_open(path, 0, &error);
+        ck_assert_ptr_nonnull(directory);
+        spool_stats_init(&stats, UINT64_C(1) << 40);
+        fake_producer_start();
+        drain = NULL;
+}
+
+static void
+stop(void)
+{
+        spool_drain_free(drain);
+        drain = NULL;
+}
+
+static void
+teardown(void)
+{
+        char *command = mem_printf("rm -r %s", path);
+
+        stop();
+        fake_producer_stop();
+        spool_directory_close(directory);
+        ck_assert_int_eq(system(command), 0);
+        free(command);
+        logged_teardown();
+        scratch_teardown();
+}
+
+/* Drain n segments of an earlier process. */
+static void
+start(unsigned n)
+{
+        const struct spool_drain_owner owner = {NULL, always, never, ignore};
+        struct error error;
+
+        atomic_store(&stats.uncounted, n);
+        drain = spool_drain_new(directory, NULL, &stats, n, NULL, NULL, &owner, &error);
+        ck_assert_ptr_nonnull(drain);
+}
+
+static void
+await(enum spool_drain_state state)
+{
+        for (int i = 0; i < LIMIT && spool_drain_state(drain) != state; i++)
+                (void)poll(NULL, 0, 1);
+        ck_assert_int_eq((int)spool_drain_state(drain), (int)state);
+}
+
+/* Each live delivery that is too large for the topic makes a segment that stays. */
+START_TEST(test_log_does_not_grow_with_the_segments_that_stay)
+{
+        const char *refused = "Kafka refuses a spooled delivery; its segment stays";
+        const char *stays = "a segment of the spool stays and is tried again in 10 minutes";
+        unsigned n_refused = 0, n_stays = 0;
+
+        for (int i = 0; i < 20; i++) {
+                segments_store(directory, &stats, (uint64_t)i + 1, i, 1, NULL);
+                fake_fates[i] = FAKE_REFUSED;
+        }
+        start(20);
+        await(SPOOL_DRAIN_KEPT);
+        stop();
+        for (char *line = strtok((char *)(uintptr_t)logged_read(), "\n"); line != NULL;
+             line = strtok(NULL, "\n")) {
+                const char *n = strstr(line, " n=");
+
+                if (strstr(line, refused) != NULL)
+                        n_refused += n == NULL ? 0 : (unsigned)atoi(n + 3);
+                if (strstr(line, stays) != NULL)
+                        n_stays += n == NULL ? 0 : (unsigned)atoi(n + 3);
+        }
+        ck_assert_uint_eq(n_refused, 20);
+        ck_assert_uint_eq(n_stays, 20);
+}
+END_TEST
+
+Suite *
+suite_kept_segments(void)
+{
+        Suite *suite = suite_create("kept_segments");
+        TCase *tcase = tcase_create("drain");
+
+        tcase_add_checked_fixture(tcase, setup, teardown);
+        tcase_set_timeout(tcase, 90);
+        tcase_add_test(tcase, test_log_does_not_grow_with_the_segments_that_stay);
+        suite_add_tcase(suite, tcase);
+        return suite;
+}
