@@ -37,6 +37,9 @@ int64_t
 spool_stats_oldest_ms(const struct spool_stats *stats)
 {
         int is_empty = atomic_load(&stats->records) == 0 && atomic_load(&stats->uncounted) == 0;
+        int64_t oldest_ms = atomic_load(&stats->oldest_ms), kept_ms = atomic_load(&stats->kept_oldest_ms);
 
-        return is_empty ? 0 : atomic_load(&stats->oldest_ms);
+        if (is_empty)
+                return 0;
+        return kept_ms != 0 && (oldest_ms == 0 || kept_ms < oldest_ms) ? kept_ms : oldest_ms;
 }

@@ -24,10 +24,12 @@ struct spool_stats {
         atomic_uint_fast64_t records;   /* that are not in Kafka yet, of the segments that were counted */
         atomic_uint_fast64_t uncounted; /* segments of an earlier process that were not read yet */
         atomic_int_fast64_t oldest_ms;  /* see spool_stats_oldest_ms() */
-        atomic_int_fast64_t since_ms;   /* since then deliveries go to the spool; 0: to Kafka */
-        atomic_uint_fast64_t written;   /* records since the process started */
-        atomic_uint_fast64_t drained;   /* likewise */
-        atomic_uint_fast64_t refused;   /* records that Kafka refuses for good; they stay */
+        /* Likewise, of segments that were left behind; 0: none. */
+        atomic_int_fast64_t kept_oldest_ms;
+        atomic_int_fast64_t since_ms; /* since then deliveries go to the spool; 0: to Kafka */
+        atomic_uint_fast64_t written; /* records since the process started */
+        atomic_uint_fast64_t drained; /* likewise */
+        atomic_uint_fast64_t refused; /* records that Kafka refuses for good; they stay */
         atomic_uint_fast64_t errors[SPOOL_N_ERRORS];
         atomic_uint_fast64_t damaged;    /* damaged segments, put aside or still being drained */
         atomic_uint_fast64_t lost_bytes; /* of damaged segments, found unreadable by this process */

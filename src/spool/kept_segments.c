@@ -24,13 +24,15 @@ kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_dr
 {
         int64_t retry_ms = clock_monotonic_ms() + (has_failed ? FAILED_RETRY_MS : OTHER_RETRY_MS);
         int was_read = segment != NULL;
+        int64_t oldest_ms = segment == NULL ? 0 : segment_drain_oldest_ms(segment);
 
         if (kept->n >= MAX_OPEN) {
                 segment_drain_close(segment);
                 segment = NULL;
         }
         kept->items = mem_resize(kept->items, kept->n + 1, sizeof(*kept->items));
-        kept->items[kept->n++] = (struct kept_segment){number, segment, retry_ms, has_failed, was_read};
+        kept->items[kept->n++] =
+            (struct kept_segment){number, segment, retry_ms, has_failed, was_read, oldest_ms};
 }
 
 static struct kept_segment *
@@ -71,6 +73,8 @@ kept_segments_choose(const struct kept_segments *kept, const struct spool_listin
                 }
                 choice->n_failed += item->has_failed != 0;
                 choice->n_others += !item->has_failed;
+                if (item->oldest_ms != 0 && (choice->oldest_ms == 0 || item->oldest_ms < choice->oldest_ms))
+                        choice->oldest_ms = item->oldest_ms;
                 if (item->retry_ms <= now_ms && item->retry_ms < since_ms) {
                         since_ms = item->retry_ms;
                         choice->due = item->number;

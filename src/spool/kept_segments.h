@@ -22,6 +22,7 @@ struct kept_segment {
         int64_t retry_ms;              /* monotonic */
         int has_failed;                /* records failed, and are tried again soon */
         int was_read;                  /* it could be read once, although it may be read again */
+        int64_t oldest_ms;             /* reception of the oldest record that is left; 0: not known */
 };
 
 /* Free the segments. */
@@ -42,7 +43,8 @@ struct kept_choice {
         uint64_t fresh; /* the first that is not kept; 0: none */
         uint64_t due;   /* of those to be tried again now, the one that has waited longest; 0: none */
         size_t n_failed;
-        size_t n_others; /* that cannot be drained at all */
+        size_t n_others;   /* that cannot be drained at all */
+        int64_t oldest_ms; /* reception of the oldest record in those that are kept; 0: not known */
 };
 
 /* Choose among the segments of a listing with numbers below the limit. */

@@ -34,6 +34,7 @@ struct segment_drain {
         size_t n_acknowledged; /* in this pass */
         size_t n_refused;
         size_t n_refused_together; /* in this pass, maybe for the size of their batch; not in n_refused */
+        int64_t left_ms; /* reception of the oldest record that Kafka lacks after this pass; 0: none */
         size_t outstanding;
         uint64_t outstanding_bytes;
 };
@@ -43,6 +44,7 @@ struct sent {
         struct segment_drain *segment;
         size_t index;
         uint64_t bytes;
+        int64_t received_ms;
 };
 
 static int
@@ -136,11 +138,20 @@ segment_drain_begin(struct segment_drain *segment, struct error *error)
         segment->is_one_by_one |= segment->n_refused_together > 0;
         segment->n_refused_together = 0;
         segment->n_failed = segment->n_acknowledged = segment->n_refused = 0;
+        segment->left_ms = 0;
         for (size_t i = 0; i < segment->n; i++) {
                 if (segment->places[i].fate == FATE_REFUSED)
                         segment->places[i].fate = FATE_UNKNOWN;
         }
         return open_reader(segment, error);
+}
+
+/* A record of this reception is left after the pass. */
+static void
+note_left(struct segment_drain *segment, int64_t received_ms)
+{
+        if (segment->left_ms == 0 || received_ms < segment->left_ms)
+                segment->left_ms = received_ms;
 }
 
 static void
@@ -200,7 +211,7 @@ prepare(struct segment_drain *segment, const struct segment_record *record, stru
                 return result;
         }
         memcpy(produced->body, record->body.data, record->body.len);
-        *sent = (struct sent){segment, segment->next, segment_record_size(record)};
+        *sent = (struct sent){segment, segment->next, segment_record_size(record), record->received_ms};
         produced->arg = sent;
         return 0;
 }
@@ -217,6 +228,7 @@ append(struct segment_drain *segment, struct producer *producer, const struct se
                 return error_set(error, "out of memory");
         if (result == -2) {
                 refuse(segment, segment->next, "its fields are malformed");
+                note_left(segment, record->received_ms);
                 return 0;
         }
         if (producer_append(producer, &produced, error) == 0) {
@@ -230,6 +242,7 @@ append(struct segment_drain *segment, struct producer *producer, const struct se
         if (!produced.is_final)
                 return -1;
         refuse(segment, segment->next, error->text);
+        note_left(segment, record->received_ms);
         return 0;
 }
 
@@ -285,6 +298,8 @@ segment_drain_report(void *arg, const struct producer_outcome *outcome)
 
         segment->outstanding--;
         segment->outstanding_bytes -= sent->bytes;
+        if (outcome->failure != NULL)
+                note_left(segment, sent->received_ms);
         if (outcome->failure == NULL) {
                 segment->places[sent->index].fate = FATE_ACKNOWLEDGED;
                 segment->n_acknowledged++;
@@ -321,6 +336,13 @@ segment_drain_result(const struct segment_drain *segment)
                         return SEGMENT_DRAIN_KEPT;
         }
         return SEGMENT_DRAIN_DONE;
+}
+
+/* Of records that the pass did not come to, nothing better is known than the oldest of the segment. */
+int64_t
+segment_drain_oldest_ms(const struct segment_drain *segment)
+{
+        return segment->left_ms != 0 ? segment->left_ms : segment->summary.oldest_ms;
 }
 
 size_t

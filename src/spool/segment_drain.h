@@ -70,6 +70,12 @@ size_t segment_drain_acknowledged(const struct segment_drain *segment);
 size_t segment_drain_failed(const struct segment_drain *segment);
 size_t segment_drain_refused(const struct segment_drain *segment);
 
+/*
+ * Return when the oldest record was received that Kafka lacks after this pass, in ms since the epoch, or a
+ * time before that.
+ */
+int64_t segment_drain_oldest_ms(const struct segment_drain *segment);
+
 /* The producer is gone: records without a report have failed. */
 void segment_drain_fail_outstanding(struct segment_drain *segment);
 

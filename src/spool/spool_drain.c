@@ -210,6 +210,7 @@ choose_segment(struct spool_drain *drain)
                 return 0;
         }
         kept_segments_choose(&drain->kept, &listing, limit, &choice);
+        atomic_store(&drain->stats->kept_oldest_ms, choice.oldest_ms);
         if (choice.fresh == 0 && current != 0 &&
             (choice.n_failed == 0 || clock_monotonic_ms() - drain->ended_ms >= END_MS)) {
                 spool_writer_end_segment(drain->writer);

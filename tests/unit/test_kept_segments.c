@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "disk.h"
 #include "fake_producer.h"
 #include "logged.h"
 #include "scratch.h"
@@ -16,7 +17,9 @@
 
 /* Segments that a drain leaves behind, in the log and in the metrics. */
 
-#define LIMIT 60000 /* ms to wait for anything */
+#define LIMIT 60000         /* ms to wait for anything */
+#define KEPT_MS 600001      /* after which a segment that was left behind is tried again */
+#define FIRST 1795600000000 /* when record 0 was received */
 
 static const char *path;
 static struct spool_directory *directory;
@@ -128,6 +131,21 @@ START_TEST(test_log_does_not_grow_with_the_segments_that_stay)
 }
 END_TEST
 
+START_TEST(test_oldest_record_is_that_of_a_segment_that_stays)
+{
+        segments_store(directory, &stats, 1, 0, 10, NULL);
+        segments_store(directory, &stats, 2, 10, 10, NULL);
+        fake_fates[4] = FAKE_REFUSED;
+        start(2);
+        await(SPOOL_DRAIN_KEPT);
+        ck_assert_int_eq(spool_stats_oldest_ms(&stats), FIRST + 4);
+        fake_fates[4] = FAKE_ACKNOWLEDGED;
+        disk_pass_time(KEPT_MS);
+        await(SPOOL_DRAIN_EMPTY);
+        ck_assert_int_eq(spool_stats_oldest_ms(&stats), 0);
+}
+END_TEST
+
 Suite *
 suite_kept_segments(void)
 {
@@ -137,6 +155,7 @@ suite_kept_segments(void)
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_set_timeout(tcase, 90);
         tcase_add_test(tcase, test_log_does_not_grow_with_the_segments_that_stay);
+        tcase_add_test(tcase, test_oldest_record_is_that_of_a_segment_that_stays);
         suite_add_tcase(suite, tcase);
         return suite;
 }
