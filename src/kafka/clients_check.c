@@ -13,7 +13,7 @@
 static int
 check_receiver(const struct config *config, struct error *error)
 {
-        struct producer *producer = producer_new(config, NO_BROKERS, NO_DESCRIPTOR, NULL, NULL, error);
+        struct producer *producer = producer_new(config, NO_BROKERS, 1, NO_DESCRIPTOR, NULL, NULL, error);
 
         producer_free(producer);
         return producer == NULL ? -1 : 0;

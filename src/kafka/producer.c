@@ -13,6 +13,7 @@
 
 #define STATISTICS_INTERVAL_MS 5000
 #define END_LIMIT_S 1
+#define PATIENT_MS UINT64_C(30000)
 
 struct producer {
         rd_kafka_t *client;
@@ -77,17 +78,28 @@ set_callbacks(rd_kafka_conf_t *conf)
         rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
 }
 
+/* Return after how many ms a record fails. */
+static uint64_t
+record_timeout(const struct config *config, unsigned patience)
+{
+        uint64_t timeout_ms = config->ack_timeout_ms * patience;
+
+        if (timeout_ms > PATIENT_MS)
+                timeout_ms = PATIENT_MS;
+        return timeout_ms > config->ack_timeout_ms ? timeout_ms : config->ack_timeout_ms;
+}
+
 static rd_kafka_t *
-open_client(const struct config *config, const char *bootstrap, struct producer *producer,
+open_client(const struct config *config, const char *bootstrap, unsigned patience, struct producer *producer,
             struct error *error)
 {
-        char max_record[24], ack_timeout[24];
+        char max_record[24], timeout[24];
         const struct client_property properties[] = {
             {"acks", "all", 0},
             {"enable.idempotence", "true", 0},
             {"partitioner", "murmur2_random", 0},
             {"message.max.bytes", max_record, 0},
-            {"message.timeout.ms", ack_timeout, 0},
+            {"message.timeout.ms", timeout, 0},
             {"queue.buffering.max.messages", "10000000", 0},
             {"queue.buffering.max.kbytes", "2147483647",
              0},                     /* max_in_flight limits it, which a reload may change */
@@ -97,7 +109,7 @@ open_client(const struct config *config, const char *bootstrap, struct producer 
         };
 
         (void)snprintf(max_record, sizeof(max_record), "%" PRId64, config_max_record(config));
-        (void)snprintf(ack_timeout, sizeof(ack_timeout), "%" PRIu64, config->ack_timeout_ms);
+        (void)snprintf(timeout, sizeof(timeout), "%" PRIu64, record_timeout(config, patience));
         return client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_callbacks, producer, error);
 }
 
@@ -118,8 +130,8 @@ wake_through(struct producer *producer, int wake_fd)
 }
 
 struct producer *
-producer_new(const struct config *config, const char *bootstrap, int wake_fd, producer_report *report,
-             void *arg, struct error *error)
+producer_new(const struct config *config, const char *bootstrap, unsigned patience, int wake_fd,
+             producer_report *report, void *arg, struct error *error)
 {
         struct producer *producer = calloc(1, sizeof(*producer));
 
@@ -129,7 +141,7 @@ producer_new(const struct config *config, const char *bootstrap, int wake_fd, pr
         }
         producer->report = report;
         producer->arg = arg;
-        producer->client = open_client(config, bootstrap, producer, error);
+        producer->client = open_client(config, bootstrap, patience, producer, error);
         if (producer->client == NULL) {
                 free(producer);
                 return NULL;

@@ -41,12 +41,14 @@ struct producer_record {
 };
 
 /**
- * producer_new(config, bootstrap, wake_fd, report, arg, error):
- * A byte is written to wake_fd, which must not block, when producer_serve() has something to do. Does not
- * wait for brokers. Returns NULL with the reason.
+ * producer_new(config, bootstrap, patience, wake_fd, report, arg, error):
+ * A record fails after ack_timeout; with a patience above 1 after so many times ack_timeout, but of this at
+ * most 30 s. A byte is written to wake_fd, which must not block, when producer_serve() has something to do.
+ * Does not wait for brokers. Returns NULL with the reason.
  */
-struct producer *producer_new(const struct config *config, const char *bootstrap, int wake_fd,
-                              producer_report *report, void *arg, struct error *error) MUST_CHECK;
+struct producer *producer_new(const struct config *config, const char *bootstrap, unsigned patience,
+                              int wake_fd, producer_report *report, void *arg,
+                              struct error *error) MUST_CHECK;
 
 /*
  * Give up unacknowledged records, report them, and close, within two seconds. Records that librdkafka does

@@ -24,7 +24,8 @@ static const struct segment_drain_window trial = {1000, UINT64_C(4) << 20};
 
 #define TURN_MS 200   /* between looks for new segments */
 #define PAUSE_MS 1000 /* after a failure */
-#define END_MS 10000  /* between ends of the segment that is being written, while others have failed */
+#define PATIENCE_MAX 1024
+#define END_MS 10000 /* between ends of the segment that is being written, while others have failed */
 
 struct spool_drain {
         const struct spool_directory *directory;
@@ -44,6 +45,7 @@ struct spool_drain {
 
         /* The thread's own. */
         struct producer *producer;
+        unsigned patience;             /* of the next producer, for records */
         int is_proven;                 /* the producer has appended a record, and none has failed since */
         int64_t pause_until;           /* monotonic ms */
         uint64_t old;                  /* segments up to this number were written by an earlier process */
@@ -101,8 +103,8 @@ has_producer(struct spool_drain *drain)
         if (drain->producer != NULL && !producer_is_broken(drain->producer, &error))
                 return 1;
         close_producer(drain);
-        drain->producer =
-            producer_new(drain->config, drain->bootstrap, drain->pipe[1], on_report, drain, &error);
+        drain->producer = producer_new(drain->config, drain->bootstrap, drain->patience, drain->pipe[1],
+                                       on_report, drain, &error);
         if (drain->producer != NULL)
                 return 1;
         note_failure(drain, error.text);
@@ -272,7 +274,19 @@ finish_segment(struct spool_drain *drain)
         drain->segment = NULL;
 }
 
-/* The pass over the segment has ended. A producer that appended nothing is replaced: it may be stuck. */
+/*
+ * A producer that has appended nothing is replaced: it may be stuck. If Kafka takes longer than ack_timeout,
+ * the same records would be appended again without end.
+ */
+static void
+replace_producer(struct spool_drain *drain)
+{
+        close_producer(drain);
+        if (drain->patience < PATIENCE_MAX)
+                drain->patience *= 2;
+}
+
+/* The pass over the segment has ended. */
 static void
 end_pass(struct spool_drain *drain)
 {
@@ -291,7 +305,7 @@ end_pass(struct spool_drain *drain)
                 break;
         case SEGMENT_DRAIN_AGAIN:
                 if (segment_drain_acknowledged(segment) == 0)
-                        close_producer(drain);
+                        replace_producer(drain);
                 if (segment_drain_failed(segment) == 0 && segment_drain_begin(segment, &error) == 0)
                         break; /* one by one */
                 if (segment_drain_failed(segment) > 0) {
@@ -334,6 +348,7 @@ take_turn(struct spool_drain *drain)
         if (drain->segment == NULL && drain->writer != NULL && atomic_load(&drain->stats->segments) == 0) {
                 atomic_store(&drain->state, SPOOL_DRAIN_EMPTY);
                 close_producer(drain); /* an idle one would keep its connections */
+                drain->patience = 1;
         } else if (drain->segment == NULL) {
                 number = choose_segment(drain);
                 if (number != 0 && drain->owner.may_append(drain->owner.arg))
@@ -379,6 +394,7 @@ spool_drain_new(const struct spool_directory *directory, struct spool_writer *wr
                                       .writer = writer,
                                       .stats = stats,
                                       .old = old,
+                                      .patience = 1,
                                       .config = config,
                                       .bootstrap = bootstrap,
                                       .owner = *owner};

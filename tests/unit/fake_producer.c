@@ -29,8 +29,8 @@ static struct {
         unsigned n;
 } fake;
 
-struct producer *__real_producer_new(const struct config *config, const char *bootstrap, int wake_fd,
-                                     producer_report *report, void *arg, struct error *error);
+struct producer *__real_producer_new(const struct config *config, const char *bootstrap, unsigned patience,
+                                     int wake_fd, producer_report *report, void *arg, struct error *error);
 int __real_producer_append(struct producer *producer, struct producer_record *record, struct error *error);
 void __real_producer_serve(struct producer *producer);
 int __real_producer_is_broken(const struct producer *producer, struct error *error);
@@ -57,11 +57,11 @@ fake_producer_stop(void)
 }
 
 struct producer *
-__wrap_producer_new(const struct config *config, const char *bootstrap, int wake_fd, producer_report *report,
-                    void *arg, struct error *error)
+__wrap_producer_new(const struct config *config, const char *bootstrap, unsigned patience, int wake_fd,
+                    producer_report *report, void *arg, struct error *error)
 {
         if (!atomic_load(&is_used))
-                return __real_producer_new(config, bootstrap, wake_fd, report, arg, error);
+                return __real_producer_new(config, bootstrap, patience, wake_fd, report, arg, error);
         fake.wake_fd = wake_fd;
         fake.report = report;
         fake.arg = arg;
