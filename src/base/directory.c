@@ -51,7 +51,10 @@ directory_lock(int directory)
         /* root may make it before a daemon with fewer rights needs it. */
         if (geteuid() == 0 && fstat(directory, &status) == 0)
                 (void)!fchown(lock, status.st_uid, status.st_gid);
-        /* Somebody may delete the file. File systems that cannot lock a directory, such as NFS, have it only. */
+        /*
+         * Lock the directory itself, too: somebody may delete the file. File systems that cannot lock a directory,
+         * such as NFS, have the file only.
+         */
         if (flock(lock, LOCK_EX | LOCK_NB) == 0 &&
             (flock(directory, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK))
                 return lock;

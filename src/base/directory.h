@@ -13,8 +13,9 @@
 int directory_make(const char *path, struct error *error) MUST_CHECK;
 
 /*
- * Lock a directory against other processes, by its file `lock`. Return a descriptor, whose closing unlocks
- * it; or -1 with errno set: EWOULDBLOCK if another process has it.
+ * Lock a directory, given by its descriptor, against other processes: itself and its file `lock`. Return the
+ * descriptor of that file; closing both unlocks it. Return -1 with errno set: EWOULDBLOCK if another process
+ * has it.
  */
 int directory_lock(int directory) MUST_CHECK;
 
