@@ -51,10 +51,7 @@ directory_lock(int directory)
         /* root may make it before a daemon with fewer rights needs it. */
         if (geteuid() == 0 && fstat(directory, &status) == 0)
                 (void)!fchown(lock, status.st_uid, status.st_gid);
-        /*
-         * Lock the directory itself, too: somebody may delete the file. File systems that cannot lock a directory,
-         * such as NFS, have the file only.
-         */
+        /* The directory itself, too: somebody may delete the file. NFS cannot lock directories. */
         if (flock(lock, LOCK_EX | LOCK_NB) == 0 &&
             (flock(directory, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK))
                 return lock;
