@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,14 +13,15 @@
 
 #define NAME_SIZE 64
 #define CURSOR_BLOCKS 128
+#define HUGE_PAGE ((size_t)2 << 20)
 
 struct run {
         atomic_int n_references;
         int fd;
         struct run_header header;
         uint64_t n_blocks;
-        uint32_t *index;
-        uint8_t *filter; /* aligned to a line */
+        uint8_t *filter; /* the memory of both, aligned to a line */
+        uint32_t *index; /* behind the filter */
         char name[NAME_SIZE];
 };
 
@@ -45,6 +47,22 @@ read_at(int fd, void *bytes, size_t len, uint64_t offset)
         return 0;
 }
 
+/*
+ * Allocate memory that is read at random. A lookup in huge pages takes about half of the time: it reads a line
+ * of each run, and each would be in another page.
+ */
+static void *
+allocate(size_t len)
+{
+        int is_large = len >= HUGE_PAGE / 2;
+        size_t unit = is_large ? HUGE_PAGE : RUN_LINE_SIZE, whole = (len + unit - 1) / unit * unit;
+        void *memory = aligned_alloc(unit, whole);
+
+        if (memory != NULL && is_large)
+                (void)madvise(memory, whole, MADV_HUGEPAGE);
+        return memory;
+}
+
 /* Read index and filter. Returns 0, or -1 with the reason. */
 static int
 load(struct run *run, struct error *error)
@@ -52,10 +70,10 @@ load(struct run *run, struct error *error)
         size_t index_len = run->n_blocks * sizeof(uint32_t), filter_len = run->header.n_lines * RUN_LINE_SIZE;
         uint64_t at = RUN_BLOCK_SIZE + run->n_blocks * RUN_BLOCK_SIZE;
 
-        run->index = malloc(index_len);
-        run->filter = aligned_alloc(RUN_LINE_SIZE, filter_len);
-        if (run->index == NULL || run->filter == NULL)
+        run->filter = allocate(filter_len + index_len);
+        if (run->filter == NULL)
                 return error_set(error, "out of memory");
+        run->index = (uint32_t *)(void *)(run->filter + filter_len);
         if (read_at(run->fd, run->index, index_len, at) != 0 ||
             read_at(run->fd, run->filter, filter_len, at + index_len) != 0)
                 return error_set(error, "it cannot be read: %s", strerror(errno));
@@ -131,7 +149,6 @@ run_free(struct run *run)
         if (run == NULL || atomic_fetch_sub(&run->n_references, 1) > 1)
                 return;
         (void)close(run->fd);
-        free(run->index);
         free(run->filter);
         free(run);
 }
