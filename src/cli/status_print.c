@@ -293,8 +293,10 @@ print_awaiting_restart(const struct json_value *report)
 
         if (each != NULL)
                 printf("changed options that only a restart applies\n");
-        for (; each != NULL; each = each->next)
-                print_indented(each->text);
+        for (; each != NULL; each = each->next) {
+                if (each->text != NULL)
+                        print_indented(each->text);
+        }
 }
 
 /* Print the last refusals, each with its cause. */

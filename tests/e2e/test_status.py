@@ -345,8 +345,10 @@ ODD = [b"1e400", b"-1e300", b"1e300", b"null", b'"\\u001b[31m"', b'"\xc2\x9b31m"
 def test_extreme_values_and_control_characters_are_tolerated(impostor, odd):
     names = ("startTimeSeconds", "roles", "brokers", "requests", "events", "duplicates", "quarantined", "transactions",
              "lagRecords", "oldestRecordSeconds", "partitions", "ackSeconds", "secrets", "certificateExpirySeconds", "refusals",
-             "recentlyQuarantined", "kafkaProblem", "kafkaUnreachableSinceSeconds")
-    report = b"{" + b"".join(b'"%b":%b,' % (name.encode(), odd) for name in names) + b'"ready":true}'
+             "recentlyQuarantined", "kafkaProblem", "kafkaUnreachableSinceSeconds", "spool", "versions", "misconfiguredTopics",
+             "embeddedBroker", "kafkaClients")
+    report = (b"{" + b"".join(b'"%b":%b,' % (name.encode(), odd) for name in names) +
+              b'"configuration":{"awaitingRestart":%b},"ready":true}' % odd)
     for option in ([], ["--json"]):
         done = impostor(*option, status=(200, report))
         assert (done.returncode, done.stderr) == (0, "") and "\x1b" not in done.stdout and "\x9b" not in done.stdout
