@@ -130,11 +130,13 @@ check_path(struct doctor *doctor, const char *path, const char *what)
 
         doctor_begin(doctor, "daemon", "%s", path);
         if (doctor_daemon_get(doctor, path, &answer, &error) != 0) {
-                doctor_fail(doctor, EX_UNAVAILABLE, "gatepostd does not answer on %s: %s",
+                doctor_fail(doctor, EX_UNAVAILABLE, "no answer as from gatepostd on %s: %s",
                             doctor->config->admin->text, error.text);
-                doctor_remedy(doctor,
-                              "start it: systemctl start gatepostd; if it does not start: journalctl -u "
-                              "gatepostd");
+                doctor_remedy(
+                    doctor,
+                    "see what listens there: ss -ltnp; if it is gatepostd: journalctl -u gatepostd; "
+                    "otherwise stop it, or change `listen` in [admin] of %s",
+                    doctor->file);
                 return 0;
         }
         join_lines(answer.body, reasons, sizeof(reasons));

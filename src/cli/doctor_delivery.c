@@ -8,7 +8,9 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/json_tree.h"
 #include "base/mem.h"
+#include "base/uri.h"
 #include "cli/doctor_daemon.h"
 #include "cli/doctor_trail.h"
 #include "cli/own_url.h"
@@ -140,6 +142,41 @@ report_refusal(struct doctor *doctor, const struct http_client_answer *answer)
         service_error_clear(&refusal);
 }
 
+/* Whether the receiver has answered, with the delivery-id. A web server may answer 200 to anything. */
+static int
+is_of_receiver(const struct http_client_answer *answer, const char *delivery_id)
+{
+        struct error ignored;
+        struct json_value *body = json_tree_parse(answer->body, answer->len, &ignored);
+        const char *id = json_tree_text(body, "deliveryId");
+        int result = id != NULL && strcmp(id, delivery_id) == 0;
+
+        json_tree_free(body);
+        return result;
+}
+
+static void
+report_other_server(struct doctor *doctor)
+{
+        doctor_fail(doctor, EX_CONFIG, "answered 200, but not by gatepostd: its answer has the delivery-id");
+        doctor_remedy(doctor,
+                      "see what answers at this URL: the path, and the proxies before the receiver; if "
+                      "they change answers, use --no-send");
+}
+
+static void
+report_unsent(struct doctor *doctor, enum http_client_failure failure, const struct error *error)
+{
+        if (doctor->is_certificate_outdated && doctor->url == NULL && failure == HTTP_CLIENT_UNTRUSTED) {
+                doctor_fail(doctor, EX_CONFIG, "gatepostd serves another certificate than %s has: %s",
+                            doctor->config->tls_certificate_file, error->text);
+                doctor_remedy(doctor, "systemctl reload gatepostd");
+                return;
+        }
+        doctor_fail(doctor, EX_UNAVAILABLE, "%s", error->text);
+        doctor_remedy(doctor, "see whether the URL, its certificate and proxies before it are right");
+}
+
 /* Send one delivery, signed by one secret. Returns whether it was accepted; then the trail knows it. */
 static int
 send_one(struct doctor *doctor, const struct own_url *to, const struct config_source *source, size_t secret,
@@ -150,20 +187,22 @@ send_one(struct doctor *doctor, const struct own_url *to, const struct config_so
         struct sign_values values;
         struct error error;
         int64_t sent_ms = clock_now_ms();
+        char *shown = uri_hide_userinfo(to->url);
         int is_accepted = 0;
 
         signing.len = strlen(signing.body);
         sign_choose_ids(&signing, NULL, NULL);
-        doctor_begin(doctor, "delivery", "%s, secret %zu of [source %s]", to->url, secret + 1, source->name);
+        doctor_begin(doctor, "delivery", "%s, secret %zu of [source %s]", shown, secret + 1, source->name);
+        free(shown);
         if (sign_delivery(&signing, source->keys[secret], sent_ms / 1000, &values, &error) != 0) {
                 doctor_fail(doctor, EX_OSERR, "%s", error.text);
         } else {
                 if (post(to, &signing, &values, &answer, &error) != 0) {
-                        doctor_fail(doctor, EX_UNAVAILABLE, "%s", error.text);
-                        doctor_remedy(doctor,
-                                      "see whether the URL, its certificate and proxies before it are right");
+                        report_unsent(doctor, answer.failure, &error);
                 } else if (answer.status != 200) {
                         report_refusal(doctor, &answer);
+                } else if (!is_of_receiver(&answer, signing.delivery_id)) {
+                        report_other_server(doctor);
                 } else {
                         int64_t now_ms = clock_now_ms();
 

@@ -107,6 +107,7 @@ report_certificate(struct listener_check *check)
         if (served != NULL)
                 list_names(served, names, sizeof(names));
         X509_free(served);
+        doctor->is_certificate_outdated |= !is_same;
         if (!is_same)
                 doctor_warn(doctor,
                             "gatepostd serves another certificate than %s has: systemctl reload gatepostd",

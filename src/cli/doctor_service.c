@@ -1,8 +1,10 @@
 #include "cli/doctor.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/uri.h"
 #include "cli/api_client.h"
 #include "cli/subscription.h"
 
@@ -37,7 +39,7 @@ static void
 check_source(struct doctor *doctor, const struct config_source *source,
              const struct subscription_views *views)
 {
-        char events[300];
+        char events[300], *url;
         size_t n = 0;
 
         doctor_begin(doctor, "webhook", "[source %s]", source->name);
@@ -47,8 +49,10 @@ check_source(struct doctor *doctor, const struct config_source *source,
                 if (n++ > 0)
                         doctor_begin(doctor, "webhook", "[source %s]", source->name);
                 list_events(&views->items[i], events, sizeof(events));
-                doctor_pass(doctor, "%.300s has %s%s", views->items[i].url,
+                url = uri_hide_userinfo(views->items[i].url);
+                doctor_pass(doctor, "%.300s has %s%s", url,
                             views->items[i].shows_events ? "the events " : "unknown events", events);
+                free(url);
         }
         if (n == 0)
                 doctor_warn(

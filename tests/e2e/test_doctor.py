@@ -8,6 +8,7 @@ import pty
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
@@ -60,6 +61,12 @@ def expect(checkup, status, *words):
         assert word in checkup.cause, checkup.cause
     first = checkup.having("✗")[0].removeprefix("✗ ")
     assert checkup.cause.startswith(f"cause: {first}; remedy: "), (first, checkup.cause)
+
+
+@pytest.fixture
+def service():
+    with FakeService() as service:
+        yield service
 
 
 def by_sockets(installation, roles="receiver, router"):
@@ -702,6 +709,55 @@ def test_slow_program_on_the_port_is_not_waited_for(installation, stopped):
         assert time.monotonic() - begun < 40
 
 
+@pytest.mark.parametrize("says", [b"SSH-2.0-OpenSSH_9.2p1\r\n", b""], ids=["ssh", "closes"])
+def test_another_protocol_on_the_admin_port(installation, stopped, says):
+    def answer(server):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = server.accept()
+                connection.sendall(says)
+                connection.recv(65536)
+                connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=answer, args=(server,), daemon=True).start()
+        stopped.config["admin"]["listen"] = "%s:%d" % server.getsockname()
+        stopped.config["gatepost"]["roles"] = "router"
+        checkup = examine(installation, stopped.config)
+    expect(checkup, EX_UNAVAILABLE, "daemon /healthz: no answer as from gatepostd on 127.0.0.1:", "ss -ltnp", "`listen` in [admin]")
+    assert "systemctl start" not in checkup.cause
+
+
+# The public URL
+
+@pytest.fixture
+def receiver(installation):
+    """A receiver whose topics are there, so that only the URL can be wrong."""
+    installation.create_topics()
+    return installation.start(by_sockets(installation, "receiver"))
+
+
+def to(service, user=""):
+    return "--to", service.url.removesuffix("/v1").replace("//", f"//{user}")
+
+
+def test_web_server_that_answers_200_to_anything(installation, receiver, service):
+    service.faults = [answers(200, body=b"<html>It works!</html>")]
+    expect(examine(installation, file_of(receiver), *to(service)), EX_CONFIG, "delivery ", "answered 200, but not by gatepostd")
+    service.faults = [answers(200, {"ok": True, "deliveryId": "another"})]
+    expect(examine(installation, file_of(receiver), *to(service)), EX_CONFIG, "answered 200, but not by gatepostd")
+
+
+def test_password_in_a_url_is_not_shown(installation, receiver, service):
+    receiver.config["service"].update(base_url=service.url, api_key_file=receiver.config.secret_file("key", b"the-api-key-of-the-tests"))
+    service.add({"url": "https://me:hunter2@gateway.example/webhooks/invoicing", "events": ["*"]})
+    service.faults = [answers(503)]
+    checkup = examine(installation, receiver.config, *to(service, "me:hunter2@"))
+    assert "answered 503" in checkup.cause and "http://***@127.0.0.1:" in checkup.cause
+    assert any("https://***@gateway.example/webhooks/invoicing has the events *" in line for line in checkup.lines)
+    assert "hunter2" not in "\n".join(checkup.lines) + checkup.stderr
+
+
 def change_secret(config):
     config["source invoicing"]["secret_file"] = config.secret_file("changed", OTHER_SECRET)
 
@@ -779,6 +835,7 @@ def test_tls_of_the_listener(installation, stopped, authority):
     assert any(line.startswith("✓ tls ") and "gateway.example" in line for line in checkup.lines), checkup.lines
     daemon.config.tls(*authority.issue("renewed", names="DNS:gateway.example"))
     checkup = examine(installation, daemon.config)
+    expect(checkup, EX_CONFIG, "delivery ", "gatepostd serves another certificate than ", "systemctl reload gatepostd")
     assert any(line.startswith("! tls ") and "serves another certificate" in line for line in checkup.lines)
 
 
@@ -857,12 +914,6 @@ def test_secret_that_this_user_cannot_read(offline):
 
 
 # The service
-
-@pytest.fixture
-def service():
-    with FakeService() as service:
-        yield service
-
 
 @pytest.fixture
 def subscribed(shared, healthy, service):
@@ -992,3 +1043,23 @@ def test_nonsense_from_a_broker(offline, answer):
         config["kafka"]["bootstrap.servers"] = address = "%s:%d" % server.getsockname()
         checkup = examine(offline, config)
     expect(checkup, EX_UNAVAILABLE, f"kafka {address}", "no answer as from a broker of Kafka")
+
+
+def refuse_login(server, code):
+    """Answer ApiVersions without an error, and SaslHandshake with this one."""
+    connection, _ = server.accept()
+    with connection, contextlib.suppress(OSError):
+        for body in (struct.pack(">hi", 0, 0), struct.pack(">hi", code, 0)):
+            connection.recv(65536)
+            connection.sendall(struct.pack(">ii", 4 + len(body), 1) + body)
+        connection.recv(1)
+
+
+def test_login_that_fails_by_an_unknown_error_names_it(offline):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=refuse_login, args=(server, -1), daemon=True).start()
+        config = offline.config()
+        config["kafka"].update({"bootstrap.servers": "%s:%d" % server.getsockname(), "security.protocol": "sasl_plaintext",
+                                "sasl.mechanism": "PLAIN", "sasl.username": "gatepost",
+                                "sasl.password_file": config.secret_file("password", b"a password")})
+        expect(examine(offline, config), EX_UNAVAILABLE, "login 127.0.0.1:", ": the broker answers: Unknown broker error")
