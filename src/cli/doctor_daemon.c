@@ -140,10 +140,11 @@ check_path(struct doctor *doctor, const char *path, const char *what)
                 return 0;
         }
         join_lines(answer.body, reasons, sizeof(reasons));
-        if (answer.status == 200) {
+        if ((answer.status == 200 || answer.status == 503) && doctor->reaches_kafka &&
+            doctor_kafka_trouble(doctor) != NULL) {
+                report_kafka(doctor); /* a receiver with a spool is ready all the same */
+        } else if (answer.status == 200) {
                 doctor_pass(doctor, "%s", what);
-        } else if (answer.status == 503 && doctor->reaches_kafka && doctor_kafka_trouble(doctor) != NULL) {
-                report_kafka(doctor);
         } else if (answer.status == 503) {
                 doctor_fail(doctor, EX_UNAVAILABLE, "not %s: %s", what, reasons);
                 doctor_remedy(doctor,
@@ -194,5 +195,6 @@ doctor_check_daemon(struct doctor *doctor)
         }
         doctor_age_check(doctor);
         (void)check_path(doctor, "/readyz", "ready");
+        doctor_spool_check(doctor);
         doctor_refusals_check(doctor);
 }

@@ -592,6 +592,41 @@ def test_other_brokers_take_effect_at_a_restart_only(installation, stopped):
     assert "systemctl reload" not in "".join(checkup.lines)
 
 
+def test_receiver_that_spools_because_of_its_configuration(installation):
+    """It is ready, as it accepts deliveries, but Kafka does not get them."""
+    installation.create_topics()
+    config = by_sockets(installation, "receiver")
+    config["receiver"]["spool"] = str(config.directory / "spool")
+    bootstrap = config["kafka"]["bootstrap.servers"]
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        config["kafka"]["bootstrap.servers"] = "%s:%d" % reserved.getsockname()
+        daemon = installation.daemon(config).start()
+        wait_for_trouble(daemon)
+        waiting.until(lambda: daemon.admin("/readyz").status == 200, 60, "the receiver with its spool")
+        daemon.accept()
+        config["kafka"]["bootstrap.servers"] = bootstrap
+        reload(daemon)
+        checkup = examine(installation, file_of(daemon))
+    expect(checkup, EX_UNAVAILABLE, "daemon /readyz: gatepostd does not reach Kafka (", "Connection refused", RESTART)
+    assert any(line.startswith("! spool ") and "deliveries go to the spool" in line for line in checkup.lines), checkup.lines
+
+
+def test_damaged_segment_is_a_warning(installation):
+    installation.create_topics()
+    config = by_sockets(installation)
+    spool = config.directory / "spool"
+    config["receiver"]["spool"] = str(spool)
+    daemon = installation.start(config)
+    assert any(line == f"✓ spool {spool}: 0 deliveries wait" for line in examine(installation, file_of(daemon)).lines)
+    daemon.stop()
+    (spool / "0000000000000001.spool.damaged").write_bytes(b"no segment")
+    daemon.restart()
+    daemon.wait_until_ready()
+    (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if " spool " in line]
+    assert warning.startswith(f"! spool {spool}: 1 damaged segments, ") and "gatepost spool check" in warning
+
+
 def test_options_that_await_a_restart_are_a_warning(installation, stopped):
     daemon = stopped.start().wait_until_ready()
     assert not examine(installation, file_of(daemon), "--no-send").having("!")
