@@ -190,7 +190,17 @@ report_impostor(struct listener_check *check, const char *head)
                       check->doctor->file);
 }
 
-/* A GET is answered by gatepostd with 405, 404 or 429, and always with a request id. */
+/* A GET is answered by gatepostd with an error, such as 405, 404 or 429, and always with a request id. */
+static int
+is_of_gatepostd(const char *head)
+{
+        static const char start[] = "HTTP/1.1 ";
+        size_t len = strlen(start);
+
+        return strncmp(head, start, len) == 0 && (head[len] == '4' || head[len] == '5') &&
+               strcasestr(head, "\r\nx-request-id:") != NULL;
+}
+
 static void
 identify(struct listener_check *check)
 {
@@ -204,8 +214,7 @@ identify(struct listener_check *check)
                 doctor_begin(doctor, "listen", "%s", check->listen->text);
         if (result != 0 && doctor->config->tls_client_ca_file != NULL)
                 doctor_skip(doctor, "it requires a certificate of the client, and this command has none");
-        else if (result == 0 && strncmp(head, "HTTP/1.", 7) == 0 &&
-                 strcasestr(head, "\r\nx-request-id:") != NULL)
+        else if (result == 0 && is_of_gatepostd(head))
                 doctor_pass(doctor, "gatepostd answers");
         else if (result == 0 || head[0] != '\0')
                 report_impostor(check, head);

@@ -710,6 +710,8 @@ def test_another_program_on_the_port(installation, stopped):
         stopped.config["receiver"]["listen"] = service.url.split("/")[2]
         expect(examine(installation, stopped.config), EX_UNAVAILABLE, "listen 127.0.0.1:", "another program than gatepostd",
                "BaseHTTP", "ss -ltnp")
+        service.faults = [answers(200, headers=[("x-request-id", "r-1")], body=b"{}")]
+        expect(examine(installation, stopped.config), EX_UNAVAILABLE, "listen 127.0.0.1:", "another program than gatepostd", "200")
 
 
 def test_another_program_on_the_admin_port(installation, stopped):
