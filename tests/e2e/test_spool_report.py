@@ -171,7 +171,7 @@ def test_service_manager_and_log_know_that_the_receiver_spools(offline, tmp_path
 
 def test_gatepostd_8_explains_exactly_the_log_messages_of_the_spool():
     sources = "".join(path.read_text() for path in sorted((ROOT / "src" / "spool").glob("*.c")))
-    found = re.findall(r'log_(?:flood\(\s*&[^,]+, LOG_LEVEL_|)(?:[a-zA-Z]+)(?:,|\()\s*"([^"]*)"', sources)
+    found = re.findall(r'log_(?:flood\(\s*&?[^,]+, LOG_LEVEL_|)(?:[a-zA-Z]+)(?:,|\()\s*"([^"]*)"', sources)
     messages = {re.split(r" \w+=", text)[0].strip() for text in found}
     section = (ROOT / "man" / "gatepostd.8").read_text().partition(".Ss The spool\n")[2].partition("\n.Ss ")[0]
     explained = set(re.findall(r"^\.It Dq (.*)$", section, re.M))
