@@ -6,7 +6,7 @@ from cluster import Cluster
 from installation import Installation
 from proxy import Proxies
 from tally import assert_exactly_once
-from test_spool import configure, deliver, segments, wait_until_published
+from test_spool import configure, deliver, wait_until_published
 
 
 @pytest.fixture
@@ -24,9 +24,8 @@ def test_spool_is_drained_although_kafka_acknowledges_late(slow):
     """Its records were appended again and again, but never counted as acknowledged."""
     daemon = slow.start(configure(slow, ack_timeout="1s"))
     accepted = deliver(daemon, 2)
-    slow.proxies.delay("Produce", 1.6, times=None)
+    slow.proxies.delay("Produce", 3, times=None)
     accepted |= deliver(daemon, 10)
-    assert segments(slow)
     wait_until_published(slow)
-    assert daemon.metric("gatepost_spool_drained_total") >= 10
+    assert daemon.metric("gatepost_spool_drained_total") == daemon.metric("gatepost_spool_written_total") > 0
     assert_exactly_once(slow.kafka, accepted)
