@@ -48,8 +48,8 @@ read_at(int fd, void *bytes, size_t len, uint64_t offset)
 }
 
 /*
- * Allocate memory that is read at random. A lookup in huge pages takes about half of the time: it reads a line
- * of each run, and each would be in another page.
+ * Allocate memory that is read at random. A lookup in huge pages takes about half of the time, since it reads
+ * a line of each run.
  */
 static void *
 allocate(size_t len)
