@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #define FAILED_RETRY_MS 2000
+#define UNOPENED_RETRY_MS 10000 /* descriptors or memory may be back soon */
 #define OTHER_RETRY_MS 600000
 #define MAX_OPEN 1024 /* of those whose records' fates are remembered */
 
@@ -19,10 +20,20 @@ kept_segments_clear(struct kept_segments *kept)
         memset(kept, 0, sizeof(*kept));
 }
 
-void
+static int64_t
+retry_after_ms(const struct segment_drain *segment, int has_failed)
+{
+        if (has_failed)
+                return FAILED_RETRY_MS;
+        if (segment == NULL || segment_drain_result(segment) == SEGMENT_DRAIN_MORE)
+                return UNOPENED_RETRY_MS;
+        return OTHER_RETRY_MS;
+}
+
+int64_t
 kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment, int has_failed)
 {
-        int64_t retry_ms = clock_monotonic_ms() + (has_failed ? FAILED_RETRY_MS : OTHER_RETRY_MS);
+        int64_t pause_ms = retry_after_ms(segment, has_failed), retry_ms = clock_monotonic_ms() + pause_ms;
         int was_read = segment != NULL;
         int64_t oldest_ms = segment == NULL ? 0 : segment_drain_oldest_ms(segment);
 
@@ -33,6 +44,7 @@ kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_dr
         kept->items = mem_resize(kept->items, kept->n + 1, sizeof(*kept->items));
         kept->items[kept->n++] =
             (struct kept_segment){number, segment, retry_ms, has_failed, was_read, oldest_ms};
+        return pause_ms;
 }
 
 static struct kept_segment *

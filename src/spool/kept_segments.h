@@ -30,10 +30,11 @@ void kept_segments_clear(struct kept_segments *kept);
 
 /*
  * Keep a segment, which may be NULL. Of too many, only the numbers are kept, so that they are drained from
- * their beginning again.
+ * their beginning again. Return after how many ms it is due: soon if records have failed, or if it could not
+ * be opened.
  */
-void kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment,
-                       int has_failed);
+int64_t kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment,
+                          int has_failed);
 
 /* Return whether a segment is kept, and move it out into *found. */
 int kept_segments_take(struct kept_segments *kept, uint64_t number, struct kept_segment *found);

@@ -112,17 +112,18 @@ has_producer(struct spool_drain *drain)
         return 0;
 }
 
-/* Leave a segment behind for long, and take the next. segment is NULL if it could not be opened. */
+/* Leave a segment behind, and take the next. segment is NULL if it could not be opened. */
 static void
 keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, const char *reason)
 {
         char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
 
         log_flood(&drain->left_behind, LOG_LEVEL_WARNING,
-                  "a segment of the spool stays and is tried again in 10 minutes last_segment=%s "
+                  "a segment of the spool stays and is tried again last_segment=%s last_after_s=%d "
                   "last_reason=%s",
-                  spool_directory_name(number, name), log_quote(reason, quoted));
-        kept_segments_add(&drain->kept, number, segment, 0);
+                  spool_directory_name(number, name),
+                  (int)(kept_segments_add(&drain->kept, number, segment, 0) / 1000),
+                  log_quote(reason, quoted));
         drain->n_ended++;
 }
 
@@ -309,7 +310,7 @@ end_pass(struct spool_drain *drain)
                 if (segment_drain_failed(segment) == 0 && segment_drain_begin(segment, &error) == 0)
                         break; /* one by one */
                 if (segment_drain_failed(segment) > 0) {
-                        kept_segments_add(&drain->kept, number, segment, 1);
+                        (void)kept_segments_add(&drain->kept, number, segment, 1);
                         drain->n_ended++;
                 } else {
                         keep(drain, number, segment, error.text);

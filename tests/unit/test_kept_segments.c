@@ -107,7 +107,7 @@ await(enum spool_drain_state state)
 START_TEST(test_log_does_not_grow_with_the_segments_that_stay)
 {
         const char *refused = "Kafka refuses a spooled delivery; its segment stays";
-        const char *stays = "a segment of the spool stays and is tried again in 10 minutes";
+        const char *stays = "a segment of the spool stays and is tried again";
         unsigned n_refused = 0, n_stays = 0;
 
         for (int i = 0; i < 20; i++) {
@@ -146,6 +146,20 @@ START_TEST(test_oldest_record_is_that_of_a_segment_that_stays)
 }
 END_TEST
 
+/* For example because descriptors or memory ran out. */
+START_TEST(test_segment_that_cannot_be_opened_is_tried_again_soon)
+{
+        segments_store(directory, &stats, 1, 0, 10, NULL);
+        atomic_store(&disk_unopenable, "0000000000000001.spool");
+        start(1);
+        await(SPOOL_DRAIN_KEPT);
+        atomic_store(&disk_unopenable, NULL);
+        disk_pass_time(10001);
+        await(SPOOL_DRAIN_EMPTY);
+        ck_assert_uint_eq(fake_acknowledged[9], 1);
+}
+END_TEST
+
 Suite *
 suite_kept_segments(void)
 {
@@ -156,6 +170,7 @@ suite_kept_segments(void)
         tcase_set_timeout(tcase, 90);
         tcase_add_test(tcase, test_log_does_not_grow_with_the_segments_that_stay);
         tcase_add_test(tcase, test_oldest_record_is_that_of_a_segment_that_stays);
+        tcase_add_test(tcase, test_segment_that_cannot_be_opened_is_tried_again_soon);
         suite_add_tcase(suite, tcase);
         return suite;
 }
