@@ -50,7 +50,10 @@ log_failure(struct segment_writer *writer, const char *action, const char *reaso
             action, spool_directory_name(atomic_load(&writer->number), name), log_quote(reason, quoted));
 }
 
-/* Count the records of the segment that can be read back below what was synced. */
+/*
+ * Return how many records of the segment can be read back below what was synced. Count those above that, too:
+ * they are drained although they were not answered.
+ */
 static uint64_t
 count_readable(const struct segment_writer *writer, uint64_t number)
 {
@@ -58,13 +61,16 @@ count_readable(const struct segment_writer *writer, uint64_t number)
         struct segment_record record;
         char name[SPOOL_NAME_SIZE];
         struct error error;
-        uint64_t n = 0;
+        uint64_t n = 0, n_above = 0;
 
         reader = segment_reader_open(spool_directory_fd(writer->directory),
                                      spool_directory_name(number, name), &error);
-        while (reader != NULL && segment_reader_next(reader, &record) > 0)
+        while (reader != NULL && segment_reader_next(reader, &record) > 0) {
                 n += record.offset < writer->synced;
+                n_above += record.offset >= writer->synced;
+        }
         segment_reader_close(reader);
+        atomic_fetch_add(&writer->stats->records, n_above);
         return n;
 }
 

@@ -134,6 +134,7 @@ count(size_t *n_segments)
         *n_segments = listing.n_segments;
         ck_assert_uint_eq(atomic_load(&stats.segments), listing.n_segments);
         ck_assert_uint_eq(atomic_load(&stats.bytes), bytes);
+        ck_assert_uint_eq(atomic_load(&stats.records), n); /* all of them will be drained */
         spool_listing_free(&listing);
         return n;
 }
