@@ -32,6 +32,15 @@ spool_stats_error_name(enum spool_error error)
         return error_names[error];
 }
 
+void
+spool_stats_reduce(atomic_uint_fast64_t *gauge, uint64_t amount)
+{
+        uint_fast64_t value = atomic_load(gauge);
+
+        while (!atomic_compare_exchange_weak(gauge, &value, value > amount ? value - amount : 0))
+                ;
+}
+
 /* The threads do not reset oldest_ms when the last record has left. */
 int64_t
 spool_stats_oldest_ms(const struct spool_stats *stats)

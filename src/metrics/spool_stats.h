@@ -39,6 +39,12 @@ struct spool_stats {
 /* max_bytes is spool_max. */
 void spool_stats_init(struct spool_stats *stats, uint64_t max_bytes);
 
+/*
+ * Subtract from a gauge, but not below 0: a segment may be drained that somebody has put into the directory
+ * and that was not counted.
+ */
+void spool_stats_reduce(atomic_uint_fast64_t *gauge, uint64_t amount);
+
 /* Return when the oldest delivery in the spool was received, in ms since the epoch; 0: the spool is empty. */
 int64_t spool_stats_oldest_ms(const struct spool_stats *stats);
 

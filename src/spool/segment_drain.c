@@ -304,9 +304,8 @@ segment_drain_report(void *arg, const struct producer_outcome *outcome)
                 segment->places[sent->index].fate = FATE_ACKNOWLEDGED;
                 segment->n_acknowledged++;
                 atomic_fetch_add(&segment->stats->drained, 1);
-                /* A segment that is drained anew is not counted again. */
-                if (atomic_load(&segment->stats->records) > 0)
-                        atomic_fetch_sub(&segment->stats->records, 1);
+                spool_stats_reduce(&segment->stats->records,
+                                   1); /* one that is drained anew is not counted again */
         } else if (outcome->is_final && !segment->is_one_by_one) {
                 segment->places[sent->index].fate = FATE_UNKNOWN;
                 segment->n_refused_together++;
@@ -392,7 +391,7 @@ segment_drain_remove(const struct segment_drain *segment, struct error *error)
         if (segment->summary.damaged_bytes > 0)
                 (void)!spool_directory_sync(
                     segment->directory); /* else a power failure has it drained again */
-        atomic_fetch_sub(&segment->stats->bytes, segment->summary.size);
-        atomic_fetch_sub(&segment->stats->segments, 1);
+        spool_stats_reduce(&segment->stats->bytes, segment->summary.size);
+        spool_stats_reduce(&segment->stats->segments, 1);
         return 0;
 }

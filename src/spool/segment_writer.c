@@ -87,14 +87,15 @@ abandon_segment(struct segment_writer *writer)
         int is_there = fstat(writer->fd, &status) == 0 && status.st_nlink > 0;
 
         left = is_there ? (uint64_t)status.st_size : 0;
-        atomic_fetch_sub(&writer->stats->bytes, writer->size - left);
+        atomic_fetch_add(&writer->stats->bytes, left);
+        spool_stats_reduce(&writer->stats->bytes, writer->size);
         (void)posix_fadvise(writer->fd, 0, 0, POSIX_FADV_DONTNEED);
         (void)close(writer->fd);
         writer->fd = -1;
         if (writer->n_answered == 0) {
                 if (is_there && spool_directory_remove(writer->directory, number) == 0) {
-                        atomic_fetch_sub(&writer->stats->segments, 1);
-                        atomic_fetch_sub(&writer->stats->bytes, left);
+                        spool_stats_reduce(&writer->stats->segments, 1);
+                        spool_stats_reduce(&writer->stats->bytes, left);
                 }
         } else {
                 readable = count_readable(writer, number);
@@ -105,8 +106,8 @@ abandon_segment(struct segment_writer *writer)
                                   (unsigned long long)readable);
         }
         if (!is_there) {
-                atomic_fetch_sub(&writer->stats->segments, 1);
-                atomic_fetch_sub(&writer->stats->records, writer->n_answered);
+                spool_stats_reduce(&writer->stats->segments, 1);
+                spool_stats_reduce(&writer->stats->records, writer->n_answered);
         }
         note_end(writer);
 }

@@ -164,7 +164,7 @@ open_segment(struct spool_drain *drain, uint64_t number, int is_new)
                 note_damage(drain, segment);
                 if (number <= drain->old) {
                         atomic_fetch_add(&drain->stats->records, segment_drain_summary(segment)->n_records);
-                        atomic_fetch_sub(&drain->stats->uncounted, 1);
+                        spool_stats_reduce(&drain->stats->uncounted, 1);
                 }
                 if (number > drain->counted)
                         drain->counted = number;

@@ -160,6 +160,23 @@ START_TEST(test_segment_that_cannot_be_opened_is_tried_again_soon)
 }
 END_TEST
 
+/* Somebody has put it into the directory meanwhile: the size must not become negative, which is more than spool_max. */
+START_TEST(test_segment_that_was_not_counted_does_not_fill_the_spool)
+{
+        struct spool_stats others;
+
+        spool_stats_init(&others, UINT64_C(1) << 40);
+        segments_store(directory, &others, 1, 0, 10, NULL);
+        start(0);
+        await(SPOOL_DRAIN_EMPTY);
+        stop();
+        ck_assert_uint_eq(fake_acknowledged[9], 1);
+        ck_assert_uint_eq(atomic_load(&stats.bytes), 0);
+        ck_assert_uint_eq(atomic_load(&stats.segments), 0);
+        ck_assert_uint_eq(atomic_load(&stats.records), 0);
+}
+END_TEST
+
 Suite *
 suite_kept_segments(void)
 {
@@ -171,6 +188,7 @@ suite_kept_segments(void)
         tcase_add_test(tcase, test_log_does_not_grow_with_the_segments_that_stay);
         tcase_add_test(tcase, test_oldest_record_is_that_of_a_segment_that_stays);
         tcase_add_test(tcase, test_segment_that_cannot_be_opened_is_tried_again_soon);
+        tcase_add_test(tcase, test_segment_that_was_not_counted_does_not_fill_the_spool);
         suite_add_tcase(suite, tcase);
         return suite;
 }
