@@ -183,20 +183,26 @@ dedup_covers(const struct dedup *dedup, int64_t timestamp_ms)
         return bounded(timestamp_ms) - (int64_t)dedup->window_ms >= dedup->complete_from_ms;
 }
 
-/* Move runs from the list to those that are not needed. */
+/* Note that a run is not needed any more. */
+static void
+drop(struct dedup *dedup, struct run *run)
+{
+        struct run **dropped = reallocarray(dedup->dropped, dedup->n_dropped + 1, sizeof(*dropped));
+
+        if (dropped == NULL) {
+                run_free(run); /* the next start deletes the file */
+                return;
+        }
+        dedup->dropped = dropped;
+        dropped[dedup->n_dropped++] = run;
+}
+
+/* Drop runs of the list. */
 static void
 drop_runs(struct dedup *dedup, size_t first, size_t n)
 {
-        struct run **dropped = reallocarray(dedup->dropped, dedup->n_dropped + n, sizeof(*dropped));
-
-        if (dropped != NULL)
-                dedup->dropped = dropped;
-        for (size_t i = first; i < first + n; i++) {
-                if (dropped != NULL)
-                        dropped[dedup->n_dropped++] = dedup->runs[i];
-                else
-                        run_free(dedup->runs[i]); /* the next start deletes the file */
-        }
+        for (size_t i = first; i < first + n; i++)
+                drop(dedup, dedup->runs[i]);
         dedup->n_runs -= n;
         memmove(&dedup->runs[first], &dedup->runs[first + n], (dedup->n_runs - first) * sizeof(struct run *));
 }
@@ -401,7 +407,7 @@ dedup_end_merge(struct dedup *dedup, struct run *const *runs, size_t n, struct r
         while (first < dedup->n_runs && dedup->runs[first] != runs[0])
                 first++;
         if (first + n > dedup->n_runs || memcmp(&dedup->runs[first], runs, n * sizeof(struct run *)) != 0) {
-                run_free(merged); /* they have expired meanwhile */
+                drop(dedup, merged); /* some have expired meanwhile */
                 return;
         }
         drop_runs(dedup, first, n);

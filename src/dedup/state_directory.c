@@ -213,12 +213,12 @@ list(const struct state_directory *directory, int32_t partition)
 }
 
 static void
-remove_file(const struct state_directory *directory, const char *name, const char *why)
+remove_file(const struct state_directory *directory, const char *name, enum log_level level, const char *why)
 {
         char quoted[LOG_QUOTED_SIZE];
 
-        log_warning("a file of the state is not used and is deleted file=%s reason=%s", name,
-                    log_quote(why, quoted));
+        log_line(level, "a file of the state is not used and is deleted file=%s reason=%s", name,
+                 log_quote(why, quoted));
         if (unlinkat(directory->fd, name, 0) != 0 && errno != ENOENT)
                 log_warning("cannot delete a file of the state file=%s reason=%s", name,
                             log_quote(strerror(errno), quoted));
@@ -241,24 +241,27 @@ misfit(const struct run_range *range, const struct run_range *before, const stru
         return NULL;
 }
 
+/* Return why a file is of no use, judging by its name, as is normal after a crash or a pause; or NULL. */
+static const char *
+useless(const struct candidate *candidate, const struct run_range *before, const struct state_wanted *wanted)
+{
+        if (candidate->to <= wanted->from)
+                return "it has expired";
+        if (candidate->to > wanted->to)
+                return "it reaches beyond the committed offset";
+        if (before == NULL ? candidate->from > wanted->from : candidate->from != before->to)
+                return "it does not adjoin the others";
+        return NULL;
+}
+
 /* Return a run for a candidate if it continues the runs, or NULL with the reason. */
 static struct run *
 open_next(const struct state_directory *directory, const struct candidate *candidate,
           const struct run_range *before, const struct state_wanted *wanted, struct error *error)
 {
-        const char *fault = NULL;
+        const char *fault;
         struct run *run;
 
-        if (candidate->to > wanted->to)
-                fault = "it reaches beyond the committed offset";
-        else if (candidate->to <= wanted->from)
-                fault = "it has expired";
-        else if (before == NULL ? candidate->from > wanted->from : candidate->from != before->to)
-                fault = "it does not adjoin the others";
-        if (fault != NULL) {
-                (void)error_set(error, "%s", fault);
-                return NULL;
-        }
         run = run_open(directory->fd, candidate->name, directory->owner, error);
         if (run == NULL)
                 return NULL;
@@ -279,11 +282,18 @@ state_directory_load(struct state_directory *directory, const struct state_wante
 
         *n = 0;
         for (size_t i = 0; runs != NULL && i < candidates.n; i++) {
+                const struct candidate *candidate = &candidates.items[i];
+                const char *why = useless(candidate, before, wanted);
                 struct error error;
-                struct run *run = open_next(directory, &candidates.items[i], before, wanted, &error);
+                struct run *run;
 
+                if (why != NULL) {
+                        remove_file(directory, candidate->name, LOG_LEVEL_INFO, why);
+                        continue;
+                }
+                run = open_next(directory, candidate, before, wanted, &error);
                 if (run == NULL) {
-                        remove_file(directory, candidates.items[i].name, error.text);
+                        remove_file(directory, candidate->name, LOG_LEVEL_WARNING, error.text);
                         continue;
                 }
                 runs[(*n)++] = run;

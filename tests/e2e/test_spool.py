@@ -291,6 +291,7 @@ def test_damaged_segment_is_put_aside_and_the_rest_of_it_published(installation,
     config = configure(installation)
     daemon = installation.start(config)
     accepted = deliver(daemon)
+    installation.kafka.wait_until_routed()  # a commit that has begun would wait for Kafka, and the stop with it
     away()
     spooled = deliver(daemon, 9)
     wait_until_spooling(daemon)
