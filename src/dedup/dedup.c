@@ -24,7 +24,8 @@ struct dedup {
         struct run_mark last;   /* the last record */
         enum dedup_trouble trouble;
         int has_doubtful;
-        int is_confirmed; /* the log is the one that the runs are of */
+        int adds_doubtful; /* the entries in `slices` have some */
+        int is_confirmed;  /* the log is the one that the runs are of */
         /* Entries that are being written into a run, or wait for another attempt. */
         struct slice_list *sealing;
         struct run_range sealing_range;
@@ -255,7 +256,7 @@ dedup_number(const struct dedup *dedup)
 void
 dedup_note_doubtful(struct dedup *dedup)
 {
-        dedup->has_doubtful = 1;
+        dedup->has_doubtful = dedup->adds_doubtful = 1;
 }
 
 int
@@ -339,7 +340,9 @@ set_apart(struct dedup *dedup, int64_t to, size_t at_least)
         dedup->sealing_range = (struct run_range){.from = dedup->sealed_to,
                                                   .to = to,
                                                   .before = dedup->before,
-                                                  .last = dedup->last};
+                                                  .last = dedup->last,
+                                                  .has_doubtful = dedup->adds_doubtful};
+        dedup->adds_doubtful = 0;
         dedup->sealed_to = to;
         dedup->before = dedup->last;
         return 1;
