@@ -48,6 +48,9 @@ struct state {
         atomic_int_fast64_t failed_ms; /* monotonic: the last failure; 0: none */
         atomic_uint_fast64_t n_failures;
         struct log_flood failed;
+        /* Partitions with files that were to be deleted, but could not be. The router's thread has them. */
+        int32_t *distrusted;
+        size_t n_distrusted;
 };
 
 static void
@@ -205,6 +208,7 @@ state_close(struct state *state)
         (void)pthread_join(state->thread, NULL);
         free_jobs(&state->done);
         log_flood_end(&state->failed);
+        free(state->distrusted);
         state_directory_close(state->directory);
         pthread_cond_destroy(&state->work);
         pthread_mutex_destroy(&state->mutex);
@@ -217,14 +221,51 @@ state_key(const struct state *state)
         return state_directory_key(state->directory);
 }
 
+/* Return the place of a partition among those that are distrusted, or their number. */
+static size_t
+find_distrusted(const struct state *state, int32_t partition)
+{
+        size_t i = 0;
+
+        while (i < state->n_distrusted && state->distrusted[i] != partition)
+                i++;
+        return i;
+}
+
+void
+state_discard(struct state *state, int32_t partition, const char *why)
+{
+        size_t place = find_distrusted(state, partition);
+        int is_done;
+        size_t n = state_directory_discard(state->directory, partition, &is_done);
+        char quoted[LOG_QUOTED_SIZE];
+
+        if (n > 0 || !is_done)
+                log_warning("the state of a partition is not used and %s; the dedup table is read from "
+                            "the log partition=%" PRId32 " files=%zu reason=%s",
+                            is_done ? "is deleted" : "cannot be deleted", partition, n,
+                            log_quote(why, quoted));
+        if (is_done && place < state->n_distrusted) {
+                state->distrusted[place] = state->distrusted[--state->n_distrusted];
+        } else if (!is_done && place == state->n_distrusted) {
+                state->distrusted = mem_resize(state->distrusted, place + 1, sizeof(*state->distrusted));
+                state->distrusted[state->n_distrusted++] = partition;
+        }
+}
+
 int
 state_restore(struct state *state, const struct state_wanted *wanted, struct dedup *dedup, int64_t *next)
 {
-        size_t n;
-        struct run **runs = state_directory_load(state->directory, wanted, &n);
         const struct run_range *last;
+        struct run **runs;
         int64_t from;
+        size_t n;
 
+        if (find_distrusted(state, wanted->partition) < state->n_distrusted) {
+                state_discard(state, wanted->partition, "it could not be deleted before");
+                return 0;
+        }
+        runs = state_directory_load(state->directory, wanted, &n);
         if (runs == NULL)
                 return 0;
         crash_point("state-loading");
@@ -243,19 +284,6 @@ state_restore(struct state *state, const struct state_wanted *wanted, struct ded
         free(runs);
         crash_point("state-restored");
         return 1;
-}
-
-void
-state_discard(struct state *state, int32_t partition, const char *why)
-{
-        size_t n = state_directory_discard(state->directory, partition);
-        char quoted[LOG_QUOTED_SIZE];
-
-        if (n > 0)
-                log_warning(
-                    "the state of a partition is not used and is deleted; the dedup table is read from "
-                    "the log partition=%" PRId32 " files=%zu reason=%s",
-                    partition, n, log_quote(why, quoted));
 }
 
 /* Return a new job, or NULL when out of memory. */

@@ -32,7 +32,10 @@ const uint8_t *state_key(const struct state *state);
  */
 int state_restore(struct state *state, const struct state_wanted *wanted, struct dedup *dedup, int64_t *next);
 
-/* Delete the files of a partition, and log why. */
+/*
+ * Delete the files of a partition, and log why. If that fails, they are not used again until it succeeds:
+ * the disk may be read-only, and the files be found damaged each time.
+ */
 void state_discard(struct state *state, int32_t partition, const char *why);
 
 /**

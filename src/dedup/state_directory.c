@@ -156,6 +156,7 @@ struct candidate {
 struct candidates {
         struct candidate *items;
         size_t n;
+        int is_complete; /* all could be listed */
 };
 
 /* Sort by the first offset, the longer ones first. */
@@ -184,8 +185,10 @@ add_candidate(struct candidates *candidates, const char *name, int32_t partition
         if (strcmp(run_make_name(&range, found.name), name) != 0)
                 return;
         items = reallocarray(candidates->items, candidates->n + 1, sizeof(*items));
-        if (items == NULL)
+        if (items == NULL) {
+                candidates->is_complete = 0;
                 return;
+        }
         candidates->items = items;
         items[candidates->n++] = found;
 }
@@ -196,7 +199,7 @@ list(const struct state_directory *directory, int32_t partition)
 {
         int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *entries = fd < 0 ? NULL : fdopendir(fd);
-        struct candidates candidates = {NULL, 0};
+        struct candidates candidates = {NULL, 0, 0};
         const struct dirent *entry;
 
         if (entries == NULL) {
@@ -204,8 +207,11 @@ list(const struct state_directory *directory, int32_t partition)
                         (void)close(fd);
                 return candidates;
         }
-        while ((entry = readdir(entries)) != NULL)
+        candidates.is_complete = 1;
+        while (errno = 0, (entry = readdir(entries)) != NULL)
                 add_candidate(&candidates, entry->d_name, partition);
+        if (errno != 0)
+                candidates.is_complete = 0;
         (void)closedir(entries);
         if (candidates.n > 1)
                 qsort(candidates.items, candidates.n, sizeof(*candidates.items), compare);
@@ -307,13 +313,16 @@ state_directory_load(struct state_directory *directory, const struct state_wante
 }
 
 size_t
-state_directory_discard(struct state_directory *directory, int32_t partition)
+state_directory_discard(struct state_directory *directory, int32_t partition, int *is_done)
 {
         struct candidates candidates = list(directory, partition);
         size_t n = candidates.n;
 
-        for (size_t i = 0; i < n; i++)
-                (void)unlinkat(directory->fd, candidates.items[i].name, 0);
+        *is_done = candidates.is_complete;
+        for (size_t i = 0; i < n; i++) {
+                if (unlinkat(directory->fd, candidates.items[i].name, 0) != 0 && errno != ENOENT)
+                        *is_done = 0;
+        }
         free(candidates.items);
         return n;
 }

@@ -48,8 +48,8 @@ struct state_wanted {
 struct run **state_directory_load(struct state_directory *directory, const struct state_wanted *wanted,
                                   size_t *n) MUST_CHECK;
 
-/* Delete all runs of a partition. Returns their number. */
-size_t state_directory_discard(struct state_directory *directory, int32_t partition);
+/* Delete all runs of a partition. Returns their number, and whether none is left. */
+size_t state_directory_discard(struct state_directory *directory, int32_t partition, int *is_done);
 
 /* Delete the file of a run, if it is still there. */
 void state_directory_remove(struct state_directory *directory, const struct run *run);

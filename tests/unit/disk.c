@@ -24,6 +24,7 @@ long disk_fails_at = -1, disk_n_calls;
 uint64_t disk_unreadable_from, disk_unreadable_to, disk_n_read;
 size_t disk_writes_at_once;
 int disk_syncs_wait_for = -1;
+int disk_undeletable;
 const char *_Atomic disk_unopenable;
 
 static atomic_int_fast64_t passed_ms;
@@ -301,6 +302,10 @@ int
 __wrap_unlinkat(int directory, const char *name, int flags)
 {
         note_name(directory, name, DISK_REMOVE);
+        if (disk_undeletable) {
+                errno = EROFS;
+                return -1;
+        }
         return __real_unlinkat(directory, name, flags);
 }
 

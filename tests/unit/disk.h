@@ -74,6 +74,9 @@ extern uint64_t disk_unreadable_from, disk_unreadable_to;
 /* A file with this name cannot be opened; NULL: each can. */
 extern const char *_Atomic disk_unopenable;
 
+/* No file can be deleted. */
+extern int disk_undeletable;
+
 /* Bytes that pread() has read. */
 extern uint64_t disk_n_read;
 

@@ -1,5 +1,6 @@
 #include <check.h>
 #include "dedup/state.h"
+#include "disk.h"
 #include "scratch.h"
 #include "suites.h"
 
@@ -122,6 +123,21 @@ START_TEST(test_doubtful_records_are_doubtful_after_a_restart)
 }
 END_TEST
 
+START_TEST(test_files_that_cannot_be_deleted_are_not_used_again)
+{
+        put(0);
+        save();
+        disk_undeletable = 1;
+        state_discard(state, 0, "the test");
+        ck_assert(!restore());
+        disk_undeletable = 0;
+        ck_assert(!restore());
+        put(1);
+        save();
+        ck_assert(restore());
+}
+END_TEST
+
 Suite *
 suite_state(void)
 {
@@ -131,6 +147,7 @@ suite_state(void)
         tcase_add_checked_fixture(tcase, set_up, tear_down);
         tcase_set_timeout(tcase, 60);
         tcase_add_test(tcase, test_doubtful_records_are_doubtful_after_a_restart);
+        tcase_add_test(tcase, test_files_that_cannot_be_deleted_are_not_used_again);
         suite_add_tcase(suite, tcase);
         return suite;
 }
