@@ -221,6 +221,14 @@ dedup_expire(struct dedup *dedup, int64_t timestamp_ms)
                 n++;
         if (n > 0)
                 drop_runs(dedup, 0, n);
+        /*
+         * The first run may have a record of a clock that was far ahead, and be needed for as long. Do not
+         * keep all of the others with it, although a restart cannot use runs that do not adjoin.
+         */
+        for (size_t i = dedup->n_runs; i > 1; i--) {
+                if (run_header(dedup->runs[i - 1])->most_ms < oldest_kept_ms - (int64_t)dedup->window_ms)
+                        drop_runs(dedup, i - 1, 1);
+        }
 }
 
 struct run *

@@ -2,7 +2,7 @@
 
 #define TOGETHER 8
 
-/* Return how many runs are of a time of width_ms, from the first one on. */
+/* Return how many adjacent runs are of a time of width_ms, from the first one on. */
 static size_t
 count_together(struct run *const *runs, size_t n, int64_t width_ms)
 {
@@ -11,6 +11,8 @@ count_together(struct run *const *runs, size_t n, int64_t width_ms)
         for (size_t i = 0; i < n; i++) {
                 const struct run_header *header = run_header(runs[i]);
 
+                if (i > 0 && header->range.from != run_header(runs[i - 1])->range.to)
+                        return i;
                 if (header->least_ms < least_ms)
                         least_ms = header->least_ms;
                 if (header->most_ms > most_ms)

@@ -1,4 +1,7 @@
 #include <check.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
 #include "dedup/state.h"
 #include "disk.h"
 #include "scratch.h"
@@ -138,6 +141,34 @@ START_TEST(test_files_that_cannot_be_deleted_are_not_used_again)
 }
 END_TEST
 
+static size_t
+n_files(void)
+{
+        char *names[300];
+        size_t n;
+
+        restart(); /* all has been deleted that was to be */
+        n = scratch_list(directory, ".run", names, ARRAY_LEN(names));
+        for (size_t i = 0; i < n; i++)
+                free(names[i]);
+        return n;
+}
+
+START_TEST(test_record_of_a_wrong_clock_keeps_no_later_files)
+{
+        put(1000 * 60 * 60);
+        save();
+        for (int64_t second = 0; second < 200; second++) {
+                put(1000 * second);
+                dedup_expire(table, START_MS + 1000 * second);
+                save();
+        }
+        ck_assert_uint_lt(dedup_files(table).n, 40);
+        ck_assert_uint_lt(dedup_size(table), 40);
+        ck_assert_uint_eq(n_files(), dedup_files(table).n);
+}
+END_TEST
+
 Suite *
 suite_state(void)
 {
@@ -148,6 +179,7 @@ suite_state(void)
         tcase_set_timeout(tcase, 60);
         tcase_add_test(tcase, test_doubtful_records_are_doubtful_after_a_restart);
         tcase_add_test(tcase, test_files_that_cannot_be_deleted_are_not_used_again);
+        tcase_add_test(tcase, test_record_of_a_wrong_clock_keeps_no_later_files);
         suite_add_tcase(suite, tcase);
         return suite;
 }
