@@ -292,12 +292,13 @@ judge_remember(struct judge *judge, struct dedup *dedup, const struct record *re
                 return -1;
         if (result == REVERIFICATION_GENUINE)
                 return remember(judge, dedup, record, is_replay(record) ? MARK_REPLAY : NULL, body);
-        if (result == REVERIFICATION_REFUSED) {
-                dedup_note_doubtful(dedup);
-                if (remember(judge, dedup, record, MARK_DOUBTFUL, body) != 0)
-                        return -1;
-        }
-        return remember(judge, dedup, record, MARK_UNVERIFIED, body);
+        /* First like judge_decide(), for the files of a table know their last record by its first identity. */
+        if (remember(judge, dedup, record, MARK_UNVERIFIED, body) != 0)
+                return -1;
+        if (result != REVERIFICATION_REFUSED)
+                return 0;
+        dedup_note_doubtful(dedup);
+        return remember(judge, dedup, record, MARK_DOUBTFUL, body);
 }
 
 /* Return whether a receiver or a release may have written the record; if not, quarantine it. */

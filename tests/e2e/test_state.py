@@ -6,12 +6,13 @@ import shutil
 import pytest
 
 import waiting
-from signing import KINDS, Delivery, event_body
+from signing import KINDS, Delivery, event_body, now
 from tally import assert_exactly_once
 
 SECONDS = 60
 N = 3000
 PARTITIONS = 2
+OTHER_SECRET = b"a secret that the router does not have"
 
 
 def new_deliveries(n):
@@ -52,6 +53,13 @@ def routed(installation):
 def stop(installation, daemon):
     daemon.stop()
     installation.kafka.remove_member(daemon.name)
+
+
+def stop_when_routed(installation, config):
+    daemon = installation.start(config)
+    installation.kafka.wait_until_routed()
+    stop(installation, daemon)
+    return daemon
 
 
 def n_read(daemon):
@@ -217,3 +225,37 @@ def test_directory_that_is_gone_keeps_the_tables_in_memory(installation):
     again = installation.start(config)
     wait_for_table(again)
     repeat_some(installation, deliveries)
+
+
+def test_forged_record_is_no_reason_to_read_the_log_again(installation):
+    """A router that verifies knows the last record of its files by more than one identity."""
+    installation.create_topics(partitions=1)
+    installation.kafka.append([Delivery() for _ in range(20)] + [Delivery(secret=OTHER_SECRET)])
+    config = configure(installation, verify="on")
+    stop_when_routed(installation, config)
+    for more in (0, 1):
+        daemon = installation.start(config)
+        wait_for_table(daemon, 20)
+        installation.kafka.append([Delivery(secret=OTHER_SECRET)] * more)
+        installation.kafka.wait_until_routed()
+        stop(installation, daemon)
+        assert "the state was read" in daemon.log and "another log" not in daemon.log, daemon.log
+
+
+def test_record_of_a_removed_secret_is_not_published_again_after_two_restarts(installation):
+    """The files say that such a record may have been published."""
+    installation.create_topics(partitions=1)
+    first, more = Delivery(), [Delivery(secret=OTHER_SECRET) for _ in range(2)]
+    installation.kafka.append([first])
+    config = configure(installation, verify="on")
+    stop_when_routed(installation, config)
+    shutil.rmtree(state_of(installation))
+    config["source invoicing"]["secret_file"] = config.secret_file("new", OTHER_SECRET)
+    for each in more:
+        installation.kafka.append([each])
+        daemon = stop_when_routed(installation, config)
+    assert "the state was read" in daemon.log and "another log" not in daemon.log, daemon.log
+    again = first.but(secret=OTHER_SECRET, timestamp=now())
+    installation.kafka.append([again])
+    stop_when_routed(installation, config)
+    assert_exactly_once(installation.kafka, by_id([first, *more]))
