@@ -184,7 +184,7 @@ dedup_covers(const struct dedup *dedup, int64_t timestamp_ms)
         return bounded(timestamp_ms) - (int64_t)dedup->window_ms >= dedup->complete_from_ms;
 }
 
-/* Note that a run is not needed any more. */
+/* Note that a run is not needed any more, and take its reference. */
 static void
 drop(struct dedup *dedup, struct run *run)
 {
@@ -198,7 +198,7 @@ drop(struct dedup *dedup, struct run *run)
         dropped[dedup->n_dropped++] = run;
 }
 
-/* Drop runs of the list. */
+/* Move runs from the list to those that are not needed. */
 static void
 drop_runs(struct dedup *dedup, size_t first, size_t n)
 {
@@ -418,7 +418,7 @@ dedup_end_merge(struct dedup *dedup, struct run *const *runs, size_t n, struct r
         while (first < dedup->n_runs && dedup->runs[first] != runs[0])
                 first++;
         if (first + n > dedup->n_runs || memcmp(&dedup->runs[first], runs, n * sizeof(struct run *)) != 0) {
-                drop(dedup, merged); /* some have expired meanwhile */
+                drop(dedup, merged); /* they have expired meanwhile */
                 return;
         }
         drop_runs(dedup, first, n);

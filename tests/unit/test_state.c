@@ -169,6 +169,25 @@ START_TEST(test_record_of_a_wrong_clock_keeps_no_later_files)
 }
 END_TEST
 
+START_TEST(test_merged_file_of_expired_ones_is_deleted)
+{
+        put(0);
+        save();
+        put(1);
+        save();
+        put(5000);
+        state_tend(state, 0, table, next, 1);
+        while (dedup_is_busy(table))
+                state_take_results(state, find_table, NULL);
+        state_tend(state, 0, table, next, 1);
+        ck_assert(dedup_is_busy(table));
+        dedup_expire(table, START_MS + 18500);
+        save();
+        ck_assert_uint_eq(dedup_files(table).n, 1);
+        ck_assert_uint_eq(n_files(), 1);
+}
+END_TEST
+
 Suite *
 suite_state(void)
 {
@@ -180,6 +199,7 @@ suite_state(void)
         tcase_add_test(tcase, test_doubtful_records_are_doubtful_after_a_restart);
         tcase_add_test(tcase, test_files_that_cannot_be_deleted_are_not_used_again);
         tcase_add_test(tcase, test_record_of_a_wrong_clock_keeps_no_later_files);
+        tcase_add_test(tcase, test_merged_file_of_expired_ones_is_deleted);
         suite_add_tcase(suite, tcase);
         return suite;
 }
