@@ -355,16 +355,20 @@ run_merge(int directory, struct run *const *runs, size_t n, const atomic_int *st
         uint64_t n_entries = 0;
 
         *is_damaged = 0;
+        if (sources == NULL) {
+                (void)error_set(error, "out of memory");
+                return NULL;
+        }
         for (size_t i = 0; i < n; i++)
                 n_entries += run_header(runs[i])->n_entries;
         writer = writer_new(directory, &range, n_entries, error);
-        if (writer != NULL && sources != NULL && open_sources(sources, runs, n, is_damaged, error) == 0 &&
+        if (writer != NULL && open_sources(sources, runs, n, is_damaged, error) == 0 &&
             merge_entries(writer, sources, n, stop, is_damaged, error) == 0) {
                 run = finish(writer, error);
                 writer = NULL;
         }
         writer_free(writer);
-        for (size_t i = 0; sources != NULL && i < n; i++)
+        for (size_t i = 0; i < n; i++)
                 run_cursor_free(sources[i].cursor);
         free(sources);
         return run;
