@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -96,4 +97,15 @@ process_available_memory(void)
         int64_t available = kib < 0 ? -1 : kib * 1024;
 
         return in_group >= 0 && (available < 0 || in_group < available) ? in_group : available;
+}
+
+void
+process_raise_descriptors(void)
+{
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+                limit.rlim_cur = limit.rlim_max;
+                (void)setrlimit(RLIMIT_NOFILE, &limit);
+        }
 }

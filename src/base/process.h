@@ -30,4 +30,7 @@ int process_join_within(pthread_t thread, int seconds) MUST_CHECK;
  */
 int64_t process_available_memory(void);
 
+/* Let this process open as many files as the system allows it: raise the soft limit to the hard one. */
+void process_raise_descriptors(void);
+
 #endif

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/log_flood.h"
 #include "base/mem.h"
+#include "base/process.h"
 #include "dedup/run_writer.h"
 
 #define MAX_MERGED 16
@@ -171,6 +172,7 @@ state_open(const char *path, const char *topic, struct error *error)
 {
         struct state *state = mem_alloc(sizeof(*state));
 
+        process_raise_descriptors(); /* each run takes one */
         STAILQ_INIT(&state->waiting);
         STAILQ_INIT(&state->done);
         pthread_mutex_init(&state->mutex, NULL);

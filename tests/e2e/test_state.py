@@ -1,6 +1,7 @@
 """The dedup tables on disk, [router] state: what a restart reads, what is believed, and that nothing is published twice."""
 
 import re
+import resource
 import shutil
 
 import pytest
@@ -259,3 +260,13 @@ def test_record_of_a_removed_secret_is_not_published_again_after_two_restarts(in
     installation.kafka.append([again])
     stop_when_routed(installation, config)
     assert_exactly_once(installation.kafka, by_id([first, *more]))
+
+
+def test_limit_of_descriptors_is_raised(installation):
+    """Each file takes a descriptor, which would be missing for connections to Kafka."""
+    installation.create_topics(partitions=1)
+    daemon = installation.daemon(configure(installation))
+    daemon.wrapper = ["prlimit", "--nofile=64:5000"]
+    daemon.launch()
+    waiting.until(lambda: "partition assigned" in daemon.log, SECONDS, lambda: daemon.log)
+    assert resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE) == (5000, 5000)
