@@ -292,9 +292,7 @@ judge_remember(struct judge *judge, struct dedup *dedup, const struct record *re
                 return -1;
         if (result == REVERIFICATION_GENUINE)
                 return remember(judge, dedup, record, is_replay(record) ? MARK_REPLAY : NULL, body);
-        /*
-         * First like judge_decide(), for the files of a table know their last record by its first identity.
-         */
+        /* First like judge_decide(): the files of a table know their last record by its first identity. */
         if (remember(judge, dedup, record, MARK_UNVERIFIED, body) != 0)
                 return -1;
         if (result != REVERIFICATION_REFUSED)
