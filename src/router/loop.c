@@ -328,8 +328,11 @@ step(struct loop *loop)
         reload(loop);
         if (loop->exit_status != 0 || prepare_member(loop) != 0)
                 return;
-        if (prepare_decider(loop) == 0 && loop->member.assigned != NULL)
+        if (prepare_decider(loop) == 0 && loop->member.assigned != NULL) {
+                heartbeat_wait(&loop->status->heartbeat); /* for the files of the state */
                 assignment_start_reading(&loop->assignment, loop->member.consumer);
+                heartbeat_beat(&loop->status->heartbeat);
+        }
         if (loop->exit_status != 0)
                 return;
         timeout_ms = loop->processor.is_open                                                   ? 0

@@ -1,5 +1,5 @@
 """Libraries to preload into a process: fail_malloc.c makes allocations fail, fake_clock.c sets the clock, hung_lookups.c
-simulates unresponsive name servers, fail_disk.c makes the disk of a spool fail. None works with the address sanitizer."""
+simulates unresponsive name servers, fail_disk.c makes the disk of a spool fail, fail_state.c that of a state. None works with the address sanitizer."""
 
 import ctypes
 import mmap
