@@ -7,6 +7,7 @@
 #include "dedup/merge_plan.h"
 
 #define SLICES_A_WINDOW 16
+#define MERGED_SLICES 2 /* whose time one run may have */
 
 static atomic_uint_fast64_t n_tables;
 
@@ -400,7 +401,8 @@ dedup_plan_merge(struct dedup *dedup, struct run **runs, size_t max)
         size_t first, n = 0;
 
         if (!dedup->is_merging && dedup->trouble == DEDUP_SOUND)
-                n = merge_plan(dedup->runs, dedup->n_runs, slice_width(dedup->window_ms), max, &first);
+                n = merge_plan(dedup->runs, dedup->n_runs, MERGED_SLICES * slice_width(dedup->window_ms), max,
+                               &first);
         dedup->is_merging |= n > 0;
         for (size_t i = 0; i < n; i++)
                 runs[i] = run_hold(dedup->runs[first + i]);

@@ -1,6 +1,6 @@
 #include "dedup/merge_plan.h"
 
-#define TOGETHER 8
+#define TOGETHER 4
 
 /* Return how many adjacent runs are of a time of width_ms, from the first one on. */
 static size_t

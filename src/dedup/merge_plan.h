@@ -9,7 +9,7 @@
 
 /**
  * merge_plan(runs, n, width_ms, max, first):
- * Choose adjacent runs to merge, at most max: eight of about the same size, so that each entry is written a
+ * Choose adjacent runs to merge, at most max: four of about the same size, so that each entry is written a
  * few times only; or those of a time of width_ms, when it has passed, so that at most about one run remains
  * for it. What has been merged for such a time expires together. Return their number and the first one's
  * index, or 0.

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 
 #define NAME_SIZE 64
 #define CURSOR_BLOCKS 128
-#define HUGE_PAGE ((size_t)2 << 20)
 
 struct run {
         atomic_int n_references;
@@ -47,22 +45,6 @@ read_at(int fd, void *bytes, size_t len, uint64_t offset)
         return 0;
 }
 
-/*
- * Allocate memory that is read at random. A lookup in huge pages takes about half of the time, since it reads
- * a line of each run.
- */
-static void *
-allocate(size_t len)
-{
-        int is_large = len >= HUGE_PAGE / 2;
-        size_t unit = is_large ? HUGE_PAGE : RUN_LINE_SIZE, whole = (len + unit - 1) / unit * unit;
-        void *memory = aligned_alloc(unit, whole);
-
-        if (memory != NULL && is_large)
-                (void)madvise(memory, whole, MADV_HUGEPAGE);
-        return memory;
-}
-
 /* Read index and filter. Returns 0, or -1 with the reason. */
 static int
 load(struct run *run, struct error *error)
@@ -70,7 +52,8 @@ load(struct run *run, struct error *error)
         size_t index_len = run->n_blocks * sizeof(uint32_t), filter_len = run->header.n_lines * RUN_LINE_SIZE;
         uint64_t at = RUN_BLOCK_SIZE + run->n_blocks * RUN_BLOCK_SIZE;
 
-        run->filter = allocate(filter_len + index_len);
+        run->filter = aligned_alloc(RUN_LINE_SIZE, filter_len + (index_len + RUN_LINE_SIZE - 1) /
+                                                                    RUN_LINE_SIZE * RUN_LINE_SIZE);
         if (run->filter == NULL)
                 return error_set(error, "out of memory");
         run->index = (uint32_t *)(void *)(run->filter + filter_len);
