@@ -356,7 +356,7 @@ def test_truncated_log_is_read_when_the_connection_changes_with_each_response(lo
         kafka.append([delivery])
     kafka.append(deliveries_of(0, 2, 2))
     kafka.wait_until_routed()
-    (log,) = cluster.directory.rglob(f"{kafka.deliveries}-1/00000000000000000000.log")
+    (log,) = cluster.directory.glob(f"node*/data/{kafka.deliveries}-1/00000000000000000000.log")
     size = log.stat().st_size
     kafka.append(deliveries_of(1, 3, 2))
     kafka.wait_until_routed()
@@ -769,7 +769,7 @@ def offset_set_by_hand(lone):
     router = installation.start(config)
     kafka.append([Delivery(), Delivery()])
     kafka.wait_until_routed()
-    (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
+    (log,) = cluster.directory.glob(f"node*/data/{kafka.deliveries}-0/00000000000000000000.log")
     size = log.stat().st_size
     kafka.append([Delivery() for _ in range(18)])
     kafka.wait_until_routed()
@@ -806,7 +806,7 @@ def decide_without_committing(installation, cluster, config, delivery):
     kafka.append([Delivery() for _ in range(5)])
     kafka.wait_until_routed()
     kafka.delete(f"{kafka.prefix}.invoice.accepted")
-    (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
+    (log,) = cluster.directory.glob(f"node*/data/{kafka.deliveries}-0/00000000000000000000.log")
     size = log.stat().st_size
     kafka.append([delivery])
     wait_for_state(router, 0, "waiting", "output-topic")
@@ -854,7 +854,7 @@ def test_batch_with_unknown_codec_stops_only_its_partition_until_deleted(lone):
     installation.create_topics(config, partitions=2)
     first, bad, behind, other = (deliveries_of(partition, 5, 2) for partition in (0, 0, 0, 1))
     kafka.append(first)
-    (log,) = cluster.directory.rglob(f"{kafka.deliveries}-0/00000000000000000000.log")
+    (log,) = cluster.directory.glob(f"node*/data/{kafka.deliveries}-0/00000000000000000000.log")
     size = log.stat().st_size
     kafka.append(bad[:1])
     cluster.kill(1)
