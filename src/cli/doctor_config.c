@@ -13,9 +13,12 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "config/directory_check.h"
 #include "config/ini.h"
+#include "http/listen_check.h"
 #include "http/tls.h"
 #include "kafka/clients_check.h"
+#include "spool/spool_place.h"
 
 /* The configuration and the files that it names. */
 
@@ -79,7 +82,8 @@ doctor_check_configuration(struct doctor *doctor)
         doctor->config = config_load_reporting(doctor->file, on_problem);
         config = doctor->config;
         if (config == NULL || tls_check_strength(config, on_problem) != 0 ||
-            clients_check(config, on_problem) != 0)
+            clients_check(config, on_problem) != 0 || listen_check(config, on_problem) != 0 ||
+            spool_place_check(config, on_problem) != 0 || directory_check_state(config, on_problem) != 0)
                 return;
         doctor_begin(doctor, "configuration", "%s", doctor->file);
         doctor_pass(doctor, "%s, %zu source%s, %zu kinds or patterns", roles_of(config), config->n_sources,

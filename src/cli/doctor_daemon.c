@@ -176,6 +176,49 @@ report_other_program(struct doctor *doctor)
             doctor->file);
 }
 
+/* Whether two paths name the same file, which need not exist any more. */
+static int
+is_same_file(const char *a, const char *b)
+{
+        char *real_a = realpath(a, NULL), *real_b = realpath(b, NULL);
+        int is_same = strcmp(real_a == NULL ? a : real_a, real_b == NULL ? b : real_b) == 0;
+
+        free(real_a);
+        free(real_b);
+        return is_same;
+}
+
+/*
+ * Report that the gatepostd of another configuration answers, if it has not the roles, the instance or the
+ * topics of this one: two that have the same `listen` in [admin], of which only one runs. Returns whether
+ * it is so.
+ */
+static int
+is_another(struct doctor *doctor)
+{
+        const struct config *config = doctor->config;
+        const struct json_value *roles = json_tree_get(doctor->status, "roles");
+        const struct json_value *loaded = json_tree_get(doctor->status, "configuration");
+        const char *file = json_tree_text(loaded, "file");
+        const char *instance = json_tree_text(doctor->status, "instance");
+        const char *topic = json_tree_text(json_tree_get(loaded, "topics"), "deliveries");
+        int has_roles = (!(config->roles & CONFIG_RECEIVER) || json_tree_get(roles, "receiver") != NULL) &&
+                        (!(config->roles & CONFIG_ROUTER) || json_tree_get(roles, "router") != NULL);
+
+        if (file == NULL || is_same_file(file, doctor->file) ||
+            (has_roles && instance != NULL && strcmp(instance, config->instance) == 0 && topic != NULL &&
+             strcmp(topic, config->deliveries_topic) == 0))
+                return 0;
+        doctor_begin(doctor, "daemon", "/status");
+        doctor_fail(doctor, EX_UNAVAILABLE,
+                    "the gatepostd of another configuration, %s, answers on %s: it has not the roles, the "
+                    "instance or "
+                    "the topics of %s, whose gatepostd does not run",
+                    file, config->admin->text, doctor->file);
+        doctor_remedy(doctor, "give each its own `listen` in [admin], and start the one that does not run");
+        return 1;
+}
+
 void
 doctor_check_daemon(struct doctor *doctor)
 {
@@ -193,8 +236,11 @@ doctor_check_daemon(struct doctor *doctor)
                 report_other_program(doctor);
                 return;
         }
+        if (is_another(doctor))
+                return;
         doctor_age_check(doctor);
         (void)check_path(doctor, "/readyz", "ready");
         doctor_spool_check(doctor);
+        doctor_state_check(doctor);
         doctor_refusals_check(doctor);
 }

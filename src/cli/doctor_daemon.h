@@ -28,6 +28,7 @@ void doctor_refusals_check(struct doctor *doctor);
 
 /* doctor_spool.c: Report what is wrong with the receiver's spool, if it has one. */
 void doctor_spool_check(struct doctor *doctor);
+void doctor_state_check(struct doctor *doctor);
 
 /* doctor_listener.c: Report that a socket of the daemon cannot be connected to. */
 void doctor_listener_report(struct doctor *doctor, enum dial_failure failure, const struct error *error);

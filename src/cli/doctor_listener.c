@@ -20,7 +20,8 @@
 
 #define TIMEOUT_MS 5000
 #define HEAD_MAX 4096
-#define PROXY_HEADER "PROXY UNKNOWN\r\n"
+/* The PROXY protocol v2, command LOCAL: of the proxy itself. */
+static const char proxy_header[] = "\r\n\r\n\0\r\nQUIT\n\x20\0\0\0";
 
 /* A check of one listener. */
 struct listener_check {
@@ -39,7 +40,8 @@ open_listener(struct listener_check *check, enum dial_failure *failure, struct e
                 return -1;
         return !check->doctor->config->requires_proxy
                    ? 0
-                   : dial_send(&check->dial, PROXY_HEADER, strlen(PROXY_HEADER), TIMEOUT_MS, failure, error);
+                   : dial_send(&check->dial, proxy_header, sizeof(proxy_header) - 1, TIMEOUT_MS, failure,
+                               error);
 }
 
 void
@@ -223,6 +225,9 @@ identify(struct listener_check *check)
                 doctor_remedy(doctor,
                               "restart gatepostd, if the certificate was removed from the configuration: "
                               "systemctl restart gatepostd");
+        } else if (doctor->config->requires_proxy && failure == DIAL_CLOSED) {
+                doctor_skip(doctor,
+                            "it accepts connections of a trusted_proxy only, which this machine is not");
         } else {
                 doctor_fail(doctor, EX_UNAVAILABLE, "no answer to HTTP: %s", error.text);
                 doctor_remedy(doctor,

@@ -1,13 +1,30 @@
 #include "cli/doctor_daemon.h"
 
+#include "base/compiler.h"
 #include "cli/status.h"
 
-/* Whether the receiver's spool has something that takes a person: it may be ready all the same. */
+/*
+ * Whether the spool, or the state of the router, has something that takes a person: both may be ready all
+ * the same.
+ */
 
 static double
 of(const struct doctor *doctor, const char *name)
 {
         return status_number(json_tree_get(doctor->status, "spool"), name);
+}
+
+/* Number of failures of the spool since the daemon was started, of all kinds. */
+static double
+failures(const struct doctor *doctor)
+{
+        static const char *const kinds[] = {"full", "write", "sync", "place"};
+        const struct json_value *errors = json_tree_get(json_tree_get(doctor->status, "spool"), "errors");
+        double n = 0;
+
+        for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+                n += status_number(errors, kinds[i]);
+        return n;
 }
 
 void
@@ -25,10 +42,34 @@ doctor_spool_check(struct doctor *doctor)
         else if (of(doctor, "refusedRecords") > 0)
                 doctor_warn(doctor, "Kafka refuses %.0f spooled deliveries: journalctl -u gatepostd says why",
                             of(doctor, "refusedRecords"));
+        else if (failures(doctor) > 0)
+                doctor_warn(
+                    doctor,
+                    "it could not store deliveries %.0f times since gatepostd was started, and they were "
+                    "answered 503: journalctl -u gatepostd says why; is the disk full?",
+                    failures(doctor));
         else if (of(doctor, "spoolingSinceSeconds") > 0)
                 doctor_warn(doctor,
                             "deliveries go to the spool rather than to Kafka: journalctl -u gatepostd says "
                             "why");
         else
                 doctor_pass(doctor, "%.0f deliveries wait", of(doctor, "records"));
+}
+
+void
+doctor_state_check(struct doctor *doctor)
+{
+        const struct json_value *state = json_tree_get(doctor->status, "state");
+
+        if (doctor->config->state == NULL || state == NULL)
+                return;
+        doctor_begin(doctor, "state", "%s", doctor->config->state);
+        if (status_number(state, "errors") > 0)
+                doctor_warn(
+                    doctor,
+                    "dedup tables could not be written %.0f times since gatepostd was started, and stay in "
+                    "memory: journalctl -u gatepostd says why; is the disk full?",
+                    status_number(state, "errors"));
+        else
+                doctor_pass(doctor, "%.0f files", status_number(state, "files"));
 }

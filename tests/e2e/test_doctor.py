@@ -78,6 +78,12 @@ def by_sockets(installation, roles="receiver, router"):
     return config
 
 
+def free_port():
+    with socket.socket() as each:
+        each.bind(("127.0.0.1", 0))
+        return each.getsockname()[1]
+
+
 def file_of(daemon):
     """The daemon's configuration file, which is not written again."""
     return str(daemon.config.directory / f"{daemon.name}.conf")
@@ -550,7 +556,8 @@ def test_daemon_not_ready(installation, stopped):
     daemon.wait_until_not_ready(60)
     daemon.config["topics"]["prefix"] = f"{installation.prefix}o"
     installation.create_topics(daemon.config)
-    checkup = examine(installation, daemon.config)
+    daemon.config.write(f"{daemon.name}.conf")
+    checkup = examine(installation, file_of(daemon))
     expect(checkup, EX_UNAVAILABLE, "daemon /readyz: not ready: ", "the topic of deliveries has been deleted")
     assert not any(line.startswith("✓ delivery") for line in checkup.lines)
 
@@ -625,6 +632,58 @@ def test_damaged_segment_is_a_warning(installation):
     daemon.wait_until_ready()
     (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if " spool " in line]
     assert warning.startswith(f"! spool {spool}: 1 damaged segments, ") and "gatepost spool check" in warning
+
+
+def test_state_that_cannot_be_written_is_a_warning(installation, plain_build):
+    """Its directory is deleted while the daemon runs, which stays ready."""
+    installation.create_topics()
+    installation.build = plain_build  # it can be made to write after each delivery
+    config = by_sockets(installation)
+    state = config.directory / "state"
+    config.sections["router"] = {"state": str(state)}
+    daemon = installation.daemon(config)
+    daemon.environment["GATEPOST_STATE_ENTRIES"] = "1"
+    daemon.restart()
+    assert any(line.startswith(f"✓ state {state}: ") for line in examine(installation, file_of(daemon)).lines)
+    shutil.rmtree(state)
+    for _ in range(2):
+        daemon.accept()
+        installation.kafka.wait_until_routed()
+    waiting.until(lambda: daemon.metric("gatepost_state_errors_total") > 0, 60, lambda: daemon.log)
+    (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if " state " in line]
+    assert "dedup tables could not be written" in warning and "is the disk full?" in warning
+
+
+def test_listener_that_requires_the_proxy_protocol(installation):
+    installation.create_topics()
+    config = installation.config()
+    config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required",
+                               "listen": f"127.0.0.1:{free_port()}"})
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    daemon = installation.start(config)
+    checkup = examine(installation, file_of(daemon))
+    assert checkup.status == 0 and any("gatepostd answers" in line for line in checkup.lines), checkup.lines
+
+
+def test_gatepostd_of_another_configuration_answers(installation):
+    """Receiver and router have the same `listen` in [admin], and only the receiver runs."""
+    installation.create_topics()
+    receiver = by_sockets(installation, "receiver")
+    router = installation.config("router", instance="router")
+    router["admin"]["listen"] = receiver["admin"]["listen"]
+    installation.start(receiver)
+    checkup = examine(installation, router)
+    expect(checkup, EX_UNAVAILABLE, "the gatepostd of another configuration", "give each its own `listen` in [admin]")
+
+
+def test_directory_that_a_restart_could_not_create_is_a_cause(installation):
+    installation.create_topics()
+    config = by_sockets(installation)
+    installation.start(config)
+    config["receiver"]["spool"] = str(config.directory / "no" / "spool")
+    config.sections["router"] = {"state": str(config.directory / "no" / "state")}
+    checkup = examine(installation, config)
+    assert checkup.status == EX_CONFIG and "No such file or directory; create it" in checkup.cause, checkup.lines
 
 
 def test_options_that_await_a_restart_are_a_warning(installation, stopped):
