@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import re
 import struct
 import time
@@ -108,6 +109,7 @@ class Kafka:
         self.deliveries = f"{prefix}.deliveries"
         self.quarantine = f"{prefix}.quarantine"
         self._members = {}
+        self._changes = itertools.count(1)
 
     def close(self):
         """Close its clients; otherwise they keep looking for stopped brokers."""
@@ -244,6 +246,12 @@ class Kafka:
         return entry.value == value and not entry.is_default
 
     def configure(self, topic, name, value):
+        """Change an option of a topic and wait until the broker's log follows it."""
+        self.set_option(topic, name, value)
+        # A broker shows a value before its log follows it, but takes the next change only after that.
+        self.set_option(topic, "file.delete.delay.ms", str(60000 + next(self._changes)))
+
+    def set_option(self, topic, name, value):
         entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
         self.admin.incremental_alter_configs([resource])[resource].result(TIMEOUT)
