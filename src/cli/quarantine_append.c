@@ -305,8 +305,9 @@ open_work(struct append_work *work)
                 return 0;
         if (pipe2(work->wake, O_NONBLOCK | O_CLOEXEC) != 0)
                 return command_fail(EX_OSERR, "pipe: %s", strerror(errno));
-        work->producer = producer_new(quarantine->config, quarantine->query->bootstrap, 1, work->wake[1],
-                                      on_report, work, &error);
+        work->producer = producer_new(quarantine->config, quarantine->query->bootstrap,
+                                      (struct producer_manner){PRODUCER_PROMPT, 1}, work->wake[1], on_report,
+                                      work, &error);
         if (work->producer == NULL)
                 return command_fail(EX_CONFIG, "%s", error.text);
         producer_connect(work->producer, CONNECT_TIMEOUT_MS);

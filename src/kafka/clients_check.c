@@ -13,7 +13,9 @@
 static int
 check_receiver(const struct config *config, struct error *error)
 {
-        struct producer *producer = producer_new(config, NO_BROKERS, 1, NO_DESCRIPTOR, NULL, NULL, error);
+        struct producer *producer =
+            producer_new(config, NO_BROKERS, (struct producer_manner){PRODUCER_PROMPT, 1}, NO_DESCRIPTOR,
+                         NULL, NULL, error);
 
         producer_free(producer);
         return producer == NULL ? -1 : 0;

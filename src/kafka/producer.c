@@ -90,8 +90,8 @@ record_timeout(const struct config *config, unsigned patience)
 }
 
 static rd_kafka_t *
-open_client(const struct config *config, const char *bootstrap, unsigned patience, struct producer *producer,
-            struct error *error)
+open_client(const struct config *config, const char *bootstrap, struct producer_manner manner,
+            struct producer *producer, struct error *error)
 {
         char max_record[24], timeout[24];
         const struct client_property properties[] = {
@@ -102,14 +102,16 @@ open_client(const struct config *config, const char *bootstrap, unsigned patienc
             {"message.timeout.ms", timeout, 0},
             {"queue.buffering.max.messages", "10000000", 0},
             {"queue.buffering.max.kbytes", "2147483647",
-             0},                     /* max_in_flight limits it, which a reload may change */
-            {"linger.ms", "0.5", 1}, /* larger requests, less work per delivery */
+             0}, /* max_in_flight limits it, which a reload may change */
+            {"linger.ms", manner.batching == PRODUCER_BULK ? "20" : "0.5",
+             1}, /* larger requests, less work */
             {"statistics.interval.ms", "250", 0},
+            {manner.batching == PRODUCER_SINGLE ? "batch.num.messages" : NULL, "1", 0},
             {NULL, NULL, 0},
         };
 
         (void)snprintf(max_record, sizeof(max_record), "%" PRId64, config_max_record(config));
-        (void)snprintf(timeout, sizeof(timeout), "%" PRIu64, record_timeout(config, patience));
+        (void)snprintf(timeout, sizeof(timeout), "%" PRIu64, record_timeout(config, manner.patience));
         return client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_callbacks, producer, error);
 }
 
@@ -130,7 +132,7 @@ wake_through(struct producer *producer, int wake_fd)
 }
 
 struct producer *
-producer_new(const struct config *config, const char *bootstrap, unsigned patience, int wake_fd,
+producer_new(const struct config *config, const char *bootstrap, struct producer_manner manner, int wake_fd,
              producer_report *report, void *arg, struct error *error)
 {
         struct producer *producer = calloc(1, sizeof(*producer));
@@ -141,7 +143,7 @@ producer_new(const struct config *config, const char *bootstrap, unsigned patien
         }
         producer->report = report;
         producer->arg = arg;
-        producer->client = open_client(config, bootstrap, patience, producer, error);
+        producer->client = open_client(config, bootstrap, manner, producer, error);
         if (producer->client == NULL) {
                 free(producer);
                 return NULL;

@@ -40,14 +40,25 @@ struct producer_record {
         int is_final;                /* set when it is not accepted: another attempt would fail as well */
 };
 
+/* How records are collected into requests. A configured linger.ms prevails. */
+enum producer_batching {
+        PRODUCER_PROMPT, /* after half a millisecond, for records that somebody waits for */
+        PRODUCER_BULK,   /* after 20 ms or when a request is full: three times the rate */
+        PRODUCER_SINGLE, /* each alone, as Kafka refuses batches as a whole */
+};
+
+struct producer_manner {
+        enum producer_batching batching;
+        unsigned patience; /* a record fails after so many times ack_timeout, above 1 after at most 30 s */
+};
+
 /**
- * producer_new(config, bootstrap, patience, wake_fd, report, arg, error):
- * A record fails after ack_timeout; with a patience above 1 after so many times ack_timeout, but of this at
- * most 30 s. A byte is written to wake_fd, which must not block, when producer_serve() has something to do.
+ * producer_new(config, bootstrap, manner, wake_fd, report, arg, error):
+ * A byte is written to wake_fd, which must not block, when producer_serve() has something to do.
  * Does not wait for brokers. Returns NULL with the reason.
  */
-struct producer *producer_new(const struct config *config, const char *bootstrap, unsigned patience,
-                              int wake_fd, producer_report *report, void *arg,
+struct producer *producer_new(const struct config *config, const char *bootstrap,
+                              struct producer_manner manner, int wake_fd, producer_report *report, void *arg,
                               struct error *error) MUST_CHECK;
 
 /*

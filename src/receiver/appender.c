@@ -125,8 +125,9 @@ appender_renew(struct appender *appender)
         close_producer(appender);
         appender->failing_since_ms = 0;
         appender->producer_tried_ms = now;
-        appender->producer = producer_new(appender->shared->config, appender->shared->bootstrap, 1,
-                                          appender->wake_fd, on_report, appender, &error);
+        appender->producer = producer_new(appender->shared->config, appender->shared->bootstrap,
+                                          (struct producer_manner){PRODUCER_PROMPT, 1}, appender->wake_fd,
+                                          on_report, appender, &error);
         if (appender->producer != NULL && atomic_load(&appender->shared->reachable_since_ms) != 0)
                 producer_connect(appender->producer, CONNECT_TIMEOUT_MS);
         pthread_mutex_unlock(&appender->mutex);
@@ -352,7 +353,8 @@ appender_new(struct receiver_shared *shared, int wake_fd, struct error *error)
         pthread_mutex_init(&appender->mutex, NULL);
         pending_init(&appender->pending, shared, wake_fd);
         appender->producer =
-            producer_new(shared->config, shared->bootstrap, 1, wake_fd, on_report, appender, error);
+            producer_new(shared->config, shared->bootstrap, (struct producer_manner){PRODUCER_PROMPT, 1},
+                         wake_fd, on_report, appender, error);
         if (appender->producer == NULL) {
                 free(appender);
                 return NULL;

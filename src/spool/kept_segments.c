@@ -71,7 +71,7 @@ kept_segments_take(struct kept_segments *kept, uint64_t number, struct kept_segm
 
 void
 kept_segments_choose(const struct kept_segments *kept, const struct spool_listing *listing, uint64_t limit,
-                     struct kept_choice *choice)
+                     uint64_t drained, struct kept_choice *choice)
 {
         int64_t now_ms = clock_monotonic_ms(), since_ms = now_ms + 1;
 
@@ -79,6 +79,8 @@ kept_segments_choose(const struct kept_segments *kept, const struct spool_listin
         for (size_t i = 0; i < listing->n_segments && listing->segments[i].number < limit; i++) {
                 const struct kept_segment *item = find(kept, listing->segments[i].number);
 
+                if (listing->segments[i].number == drained)
+                        continue;
                 if (item == NULL) {
                         choice->fresh = choice->fresh == 0 ? listing->segments[i].number : choice->fresh;
                         continue;

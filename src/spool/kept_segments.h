@@ -48,8 +48,11 @@ struct kept_choice {
         int64_t oldest_ms; /* reception of the oldest record in those that are kept; 0: not known */
 };
 
-/* Choose among the segments of a listing with numbers below the limit. */
+/*
+ * Choose among the segments of a listing with numbers below the limit, without the one that is being
+ * drained.
+ */
 void kept_segments_choose(const struct kept_segments *kept, const struct spool_listing *listing,
-                          uint64_t limit, struct kept_choice *choice);
+                          uint64_t limit, uint64_t drained, struct kept_choice *choice);
 
 #endif

@@ -1,6 +1,7 @@
 #include "spool/segment_drain.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,10 +28,10 @@ struct segment_drain {
         struct segment_reader *reader; /* NULL between passes */
         struct place *places;          /* of the records, ascending */
         size_t n;
-        size_t next;           /* index of the record that is read next */
-        int is_read;           /* the pass has read all records, or as far as was possible */
-        int is_one_by_one;     /* each record is appended alone, after a pass in which some were refused */
-        size_t n_failed;       /* in this pass */
+        size_t next;       /* index of the record that is read next */
+        int is_read;       /* the pass has read all records, or as far as was possible */
+        int is_one_by_one; /* each record has a batch of its own, after a pass in which some were refused */
+        size_t n_failed;   /* in this pass */
         size_t n_acknowledged; /* in this pass */
         size_t n_refused;
         size_t n_refused_together; /* in this pass, maybe for the size of their batch; not in n_refused */
@@ -39,12 +40,13 @@ struct segment_drain {
         uint64_t outstanding_bytes;
 };
 
-/* A record in flight. */
+/* A record in flight; freed when it is reported. */
 struct sent {
         struct segment_drain *segment;
         size_t index;
         uint64_t bytes;
         int64_t received_ms;
+        char body[];
 };
 
 static int
@@ -195,23 +197,25 @@ describe(const struct segment_record *record, struct producer_record *produced)
         return failed ? -1 : -2;
 }
 
-/* Copy what librdkafka takes over. Return 0, or as describe(). */
+/* Copy what must stay until the report. Return 0, or as describe(). */
 static int
 prepare(struct segment_drain *segment, const struct segment_record *record, struct producer_record *produced)
 {
-        struct sent *sent = malloc(sizeof(*sent));
-        int result = -1;
+        struct sent *sent = malloc(sizeof(*sent) + record->body.len);
+        int result = sent == NULL ? -1 : describe(record, produced);
 
-        produced->body = malloc(record->body.len + 1);
-        if (sent != NULL && produced->body != NULL)
-                result = describe(record, produced);
         if (result != 0) {
-                free(produced->body);
                 free(sent);
                 return result;
         }
-        memcpy(produced->body, record->body.data, record->body.len);
-        *sent = (struct sent){segment, segment->next, segment_record_size(record), record->received_ms};
+        sent->segment = segment;
+        sent->index = segment->next;
+        sent->bytes = segment_record_size(record);
+        sent->received_ms = record->received_ms;
+        if (record->body.len > 0)
+                memcpy(sent->body, record->body.data, record->body.len);
+        produced->body = sent->body;
+        produced->keeps_body = 1;
         produced->arg = sent;
         return 0;
 }
@@ -237,7 +241,6 @@ append(struct segment_drain *segment, struct producer *producer, const struct se
                 segment->outstanding_bytes += segment_record_size(record);
                 return 0;
         }
-        free(produced.body);
         free(produced.arg);
         if (!produced.is_final)
                 return -1;
@@ -269,7 +272,7 @@ segment_drain_send(struct segment_drain *segment, struct producer *producer,
 {
         struct segment_record record;
 
-        while (!segment->is_read && segment->outstanding < (segment->is_one_by_one ? 1 : window->records) &&
+        while (!segment->is_read && segment->outstanding < window->records &&
                segment->outstanding_bytes < window->bytes) {
                 int found = read_next(segment, &record, error);
 
@@ -342,6 +345,39 @@ int64_t
 segment_drain_oldest_ms(const struct segment_drain *segment)
 {
         return segment->left_ms != 0 ? segment->left_ms : segment->summary.oldest_ms;
+}
+
+int
+segment_drain_is_read(const struct segment_drain *segment)
+{
+        return segment->is_read;
+}
+
+void
+segment_drain_note_damage(const struct segment_drain *segment)
+{
+        const struct segment_summary *summary = &segment->summary;
+        char name[SPOOL_NAME_SIZE];
+
+        (void)spool_directory_name(segment->number, name);
+        if (summary->damaged_bytes > 0) {
+                atomic_fetch_add(&segment->stats->damaged, 1);
+                atomic_fetch_add(&segment->stats->lost_bytes, summary->damaged_bytes);
+                log_error("a segment of the spool is damaged: deliveries that were answered 200 may be lost "
+                          "segment=%s unreadable_bytes=%" PRIu64 " readable_records=%" PRIu64
+                          " remedy=\"see gatepost-spool(5), DAMAGE\"",
+                          name, summary->damaged_bytes, summary->n_records);
+        }
+        if (summary->torn_bytes > 0)
+                log_notice("a segment of the spool ends in an unfinished write, which was never answered 200 "
+                           "segment=%s bytes=%" PRIu64,
+                           name, summary->torn_bytes);
+}
+
+enum producer_batching
+segment_drain_batching(const struct segment_drain *segment)
+{
+        return segment->is_one_by_one ? PRODUCER_SINGLE : PRODUCER_BULK;
 }
 
 size_t

@@ -11,8 +11,8 @@
 
 /*
  * A segment on its way to Kafka. Its records are appended in passes: the first over all, each further one
- * over those that failed, one by one if Kafka has refused some, maybe for the size of their batch. Remembers
- * which records Kafka has acknowledged. For one thread.
+ * over those that failed, each in a batch of its own if Kafka has refused some, maybe for the size of their
+ * batch. Remembers which records Kafka has acknowledged. For one thread.
  */
 struct segment_drain;
 
@@ -64,6 +64,15 @@ struct segment_drain *segment_drain_report(void *arg, const struct producer_outc
 
 /* Return how far the pass has come. */
 enum segment_drain_result segment_drain_result(const struct segment_drain *segment);
+
+/* Whether the pass has read all records; some may still be in flight. */
+int segment_drain_is_read(const struct segment_drain *segment);
+
+/* Log and count what is damaged in it. */
+void segment_drain_note_damage(const struct segment_drain *segment);
+
+/* Return how the producer for this pass must batch. */
+enum producer_batching segment_drain_batching(const struct segment_drain *segment);
 
 /* Return the number of records of this pass that Kafka has acknowledged; that failed; that it refuses. */
 size_t segment_drain_acknowledged(const struct segment_drain *segment);

@@ -13,7 +13,7 @@
 #include "base/log_flood.h"
 #include "base/mem.h"
 #include "base/process.h"
-#include "kafka/producer.h"
+#include "spool/drain_producer.h"
 #include "spool/kept_segments.h"
 #include "spool/segment_drain.h"
 
@@ -22,53 +22,34 @@ static const struct segment_drain_window alone = {5000, UINT64_C(16) << 20};
 static const struct segment_drain_window beside = {500, UINT64_C(1) << 20};
 static const struct segment_drain_window trial = {1000, UINT64_C(4) << 20};
 
-#define TURN_MS 200   /* between looks for new segments */
-#define PAUSE_MS 1000 /* after a failure */
-#define PATIENCE_MAX 1024
-#define END_MS 10000 /* between ends of the segment that is being written, while others have failed */
+#define TURN_MS 200     /* between looks for new segments */
+#define SHORT_TURN_MS 5 /* while the segment that is being written ends */
+#define PAUSE_MS 1000   /* after a failure */
+#define END_MS 10000    /* between ends of the segment that is being written, while others have failed */
 
 struct spool_drain {
         const struct spool_directory *directory;
         struct spool_writer *writer; /* NULL: none */
         struct spool_stats *stats;
-        const struct config *config;
-        const char *bootstrap;
         struct spool_drain_owner owner;
         pthread_t thread;
         int pipe[2];
         atomic_int is_stopping;
         atomic_int state;
         struct heartbeat heartbeat;
-        pthread_mutex_t mutex; /* protects failure */
-        struct error failure;
-        struct log_flood failed, refusals, left_behind;
+        struct log_flood refusals, left_behind;
 
         /* The thread's own. */
-        struct producer *producer;
-        unsigned patience;             /* of the next producer, for records */
-        int is_proven;                 /* the producer has appended a record, and none has failed since */
-        int64_t pause_until;           /* monotonic ms */
-        uint64_t old;                  /* segments up to this number were written by an earlier process */
-        uint64_t counted;              /* the last of these that was counted */
-        struct segment_drain *segment; /* NULL: none is being drained */
-        uint64_t n_ended;              /* segments that were deleted or left behind */
+        struct drain_producer appends;
+        int64_t pause_until;             /* monotonic ms */
+        uint64_t old;                    /* segments up to this number were written by an earlier process */
+        uint64_t counted;                /* the last of these that was counted */
+        struct segment_drain *segment;   /* NULL: none is being read */
+        struct segment_drain *finishing; /* has been read before it, and waits for reports; NULL: none */
+        uint64_t n_ended;                /* segments that were deleted or left behind */
         struct kept_segments kept;
         int64_t ended_ms; /* monotonic: when the segment that was being written was last ended */
 };
-
-static void
-note_failure(struct spool_drain *drain, const char *reason)
-{
-        char quoted[LOG_QUOTED_SIZE];
-
-        drain->is_proven = 0;
-        pthread_mutex_lock(&drain->mutex);
-        (void)error_set(&drain->failure, "%s", reason);
-        pthread_mutex_unlock(&drain->mutex);
-        log_flood(&drain->failed, LOG_LEVEL_WARNING,
-                  "appending from the spool failed and will be repeated last_reason=%s",
-                  log_quote(reason, quoted));
-}
 
 static void
 on_report(void *record_arg, const struct producer_outcome *outcome, void *arg)
@@ -76,38 +57,34 @@ on_report(void *record_arg, const struct producer_outcome *outcome, void *arg)
         struct spool_drain *drain = arg;
 
         (void)segment_drain_report(record_arg, outcome);
-        if (outcome->failure != NULL) {
-                if (!outcome->is_final)
-                        note_failure(drain, outcome->failure);
-                return;
-        }
-        drain->is_proven = 1;
-        drain->owner.acknowledged(drain->owner.arg);
+        drain_producer_note(&drain->appends, outcome);
+        if (outcome->failure == NULL)
+                drain->owner.acknowledged(drain->owner.arg);
 }
 
 static void
 close_producer(struct spool_drain *drain)
 {
-        producer_free(drain->producer);
-        drain->producer = NULL;
+        drain_producer_close(&drain->appends);
         if (drain->segment != NULL)
                 segment_drain_fail_outstanding(drain->segment);
+        if (drain->finishing != NULL)
+                segment_drain_fail_outstanding(drain->finishing);
 }
 
-/* Return whether there is a producer, after replacing one that is broken. */
+/* Return whether there is a producer for the segment, after replacing one that does not suit. */
 static int
 has_producer(struct spool_drain *drain)
 {
-        struct error error;
+        enum producer_batching batching = segment_drain_batching(drain->segment);
 
-        if (drain->producer != NULL && !producer_is_broken(drain->producer, &error))
+        if (drain_producer_suits(&drain->appends, batching))
                 return 1;
+        if (drain->finishing != NULL && drain->appends.batching != batching)
+                return 0; /* its records are still in flight */
         close_producer(drain);
-        drain->producer = producer_new(drain->config, drain->bootstrap, drain->patience, drain->pipe[1],
-                                       on_report, drain, &error);
-        if (drain->producer != NULL)
+        if (drain_producer_open(&drain->appends, batching) == 0)
                 return 1;
-        note_failure(drain, error.text);
         drain->pause_until = clock_monotonic_ms() + PAUSE_MS;
         return 0;
 }
@@ -127,27 +104,6 @@ keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, 
         drain->n_ended++;
 }
 
-static void
-note_damage(const struct spool_drain *drain, const struct segment_drain *segment)
-{
-        const struct segment_summary *summary = segment_drain_summary(segment);
-        char name[SPOOL_NAME_SIZE];
-
-        (void)spool_directory_name(segment_drain_number(segment), name);
-        if (summary->damaged_bytes > 0) {
-                atomic_fetch_add(&drain->stats->damaged, 1);
-                atomic_fetch_add(&drain->stats->lost_bytes, summary->damaged_bytes);
-                log_error("a segment of the spool is damaged: deliveries that were answered 200 may be lost "
-                          "segment=%s unreadable_bytes=%" PRIu64 " readable_records=%" PRIu64
-                          " remedy=\"see gatepost-spool(5), DAMAGE\"",
-                          name, summary->damaged_bytes, summary->n_records);
-        }
-        if (summary->torn_bytes > 0)
-                log_notice("a segment of the spool ends in an unfinished write, which was never answered 200 "
-                           "segment=%s bytes=%" PRIu64,
-                           name, summary->torn_bytes);
-}
-
 /* Read a segment. If it is new, count its records if an earlier process wrote it, and log its damage. */
 static struct segment_drain *
 open_segment(struct spool_drain *drain, uint64_t number, int is_new)
@@ -161,7 +117,7 @@ open_segment(struct spool_drain *drain, uint64_t number, int is_new)
                 return NULL;
         }
         if (is_new) {
-                note_damage(drain, segment);
+                segment_drain_note_damage(segment);
                 if (number <= drain->old) {
                         atomic_fetch_add(&drain->stats->records, segment_drain_summary(segment)->n_records);
                         spool_stats_reduce(&drain->stats->uncounted, 1);
@@ -203,16 +159,17 @@ choose_segment(struct spool_drain *drain)
 {
         uint64_t limit = drain->writer == NULL ? UINT64_MAX : spool_writer_limit(drain->writer);
         uint64_t current = drain->writer == NULL ? 0 : spool_writer_segment(drain->writer), chosen = 0;
+        uint64_t finishing = drain->finishing == NULL ? 0 : segment_drain_number(drain->finishing);
         struct spool_listing listing;
         struct error error;
         struct kept_choice choice;
 
         if (spool_directory_list(drain->directory, 0, &listing, &error) != 0) {
-                note_failure(drain, error.text);
+                drain_producer_note_failure(&drain->appends, error.text);
                 drain->pause_until = clock_monotonic_ms() + PAUSE_MS;
                 return 0;
         }
-        kept_segments_choose(&drain->kept, &listing, limit, &choice);
+        kept_segments_choose(&drain->kept, &listing, limit, finishing, &choice);
         atomic_store(&drain->stats->kept_oldest_ms, choice.oldest_ms);
         if (choice.fresh == 0 && current != 0 &&
             (choice.n_failed == 0 || clock_monotonic_ms() - drain->ended_ms >= END_MS)) {
@@ -220,9 +177,10 @@ choose_segment(struct spool_drain *drain)
                 drain->ended_ms = clock_monotonic_ms();
         }
         chosen = choice.fresh != 0 ? choice.fresh : choice.due;
-        atomic_store(&drain->state, chosen != 0 || current != 0 || choice.n_failed > 0 ? SPOOL_DRAIN_WORKING
-                                    : choice.n_others > 0                              ? SPOOL_DRAIN_KEPT
-                                                                                       : SPOOL_DRAIN_EMPTY);
+        if (chosen != 0 || current != 0 || finishing != 0 || choice.n_failed > 0)
+                atomic_store(&drain->state, SPOOL_DRAIN_WORKING);
+        else
+                atomic_store(&drain->state, choice.n_others > 0 ? SPOOL_DRAIN_KEPT : SPOOL_DRAIN_EMPTY);
         spool_listing_free(&listing);
         return chosen;
 }
@@ -254,72 +212,85 @@ count_segments(struct spool_drain *drain)
         spool_listing_free(&listing);
 }
 
-/* Kafka has all of the segment. */
+/* Kafka has all of the segment. Takes it over. */
 static void
-finish_segment(struct spool_drain *drain)
+finish_segment(struct spool_drain *drain, struct segment_drain *segment)
 {
-        uint64_t number = segment_drain_number(drain->segment);
-        const struct segment_summary *summary = segment_drain_summary(drain->segment);
+        uint64_t number = segment_drain_number(segment);
+        const struct segment_summary *summary = segment_drain_summary(segment);
         char name[SPOOL_NAME_SIZE];
         struct error error;
 
-        if (segment_drain_remove(drain->segment, &error) != 0) {
-                keep(drain, number, drain->segment, error.text);
-        } else {
-                log_info("spool segment drained segment=%s records=%" PRIu64 " damaged=%s",
-                         spool_directory_name(number, name), summary->n_records,
-                         summary->damaged_bytes > 0 ? "yes" : "no");
-                segment_drain_close(drain->segment);
-                drain->n_ended++;
+        if (segment_drain_remove(segment, &error) != 0) {
+                keep(drain, number, segment, error.text);
+                return;
         }
-        drain->segment = NULL;
+        log_info("spool segment drained segment=%s records=%" PRIu64 " damaged=%s",
+                 spool_directory_name(number, name), summary->n_records,
+                 summary->damaged_bytes > 0 ? "yes" : "no");
+        segment_drain_close(segment);
+        drain->n_ended++;
 }
 
-/*
- * A producer that has appended nothing is replaced: it may be stuck. If Kafka takes longer than ack_timeout,
- * the same records would be appended again without end.
- */
+/* Some records failed, maybe before Kafka was back, or were refused in a batch. Takes the segment over. */
 static void
-replace_producer(struct spool_drain *drain)
+append_again(struct spool_drain *drain, struct segment_drain *segment)
 {
-        close_producer(drain);
-        if (drain->patience < PATIENCE_MAX)
-                drain->patience *= 2;
-}
-
-/* The pass over the segment has ended. */
-static void
-end_pass(struct spool_drain *drain)
-{
-        struct segment_drain *segment = drain->segment;
-        uint64_t number = segment_drain_number(segment);
+        int has_failed = segment_drain_failed(segment) > 0;
         struct error error;
 
-        switch (segment_drain_result(segment)) {
-        case SEGMENT_DRAIN_DONE:
-                finish_segment(drain);
-                break;
-        case SEGMENT_DRAIN_KEPT:
-                atomic_fetch_add(&drain->stats->refused, segment_drain_refused(segment));
-                keep(drain, number, segment, "Kafka refuses records of it, or they cannot be read any more");
-                drain->segment = NULL;
-                break;
-        case SEGMENT_DRAIN_AGAIN:
-                if (segment_drain_acknowledged(segment) == 0)
-                        replace_producer(drain);
-                if (segment_drain_failed(segment) == 0 && segment_drain_begin(segment, &error) == 0)
-                        break; /* one by one */
-                if (segment_drain_failed(segment) > 0) {
-                        (void)kept_segments_add(&drain->kept, number, segment, 1);
-                        drain->n_ended++;
-                } else {
-                        keep(drain, number, segment, error.text);
-                }
-                drain->segment = NULL;
-                break;
-        case SEGMENT_DRAIN_MORE:
-                break;
+        if (segment_drain_acknowledged(segment) == 0) {
+                close_producer(drain); /* it may be stuck */
+                drain_producer_be_patient(&drain->appends);
         }
+        if (drain->segment == NULL && (!has_failed || drain->appends.is_proven)) {
+                if (segment_drain_begin(segment, &error) == 0) {
+                        drain->segment = segment;
+                        return;
+                }
+                if (!has_failed) {
+                        keep(drain, segment_drain_number(segment), segment, error.text);
+                        return;
+                }
+        }
+        (void)kept_segments_add(&drain->kept, segment_drain_number(segment), segment, 1);
+        drain->n_ended++;
+}
+
+/* If the pass over a segment has ended, decide what becomes of it. */
+static void
+end_pass(struct spool_drain *drain, struct segment_drain **place)
+{
+        struct segment_drain *segment = *place;
+        enum segment_drain_result result =
+            segment == NULL ? SEGMENT_DRAIN_MORE : segment_drain_result(segment);
+
+        if (result == SEGMENT_DRAIN_MORE)
+                return;
+        *place = NULL;
+        if (result == SEGMENT_DRAIN_DONE) {
+                finish_segment(drain, segment);
+        } else if (result == SEGMENT_DRAIN_AGAIN) {
+                append_again(drain, segment);
+        } else {
+                atomic_fetch_add(&drain->stats->refused, segment_drain_refused(segment));
+                keep(drain, segment_drain_number(segment), segment,
+                     "Kafka refuses records of it, or they cannot be read any more");
+        }
+}
+
+/* Whether the next segment can be read, while the last records of this one are in flight. */
+static int
+is_ahead(const struct spool_drain *drain)
+{
+        return drain->segment != NULL && drain->finishing == NULL && drain->appends.is_proven &&
+               segment_drain_is_read(drain->segment) && segment_drain_failed(drain->segment) == 0;
+}
+
+static int
+has_ended(const struct segment_drain *segment)
+{
+        return segment != NULL && segment_drain_result(segment) != SEGMENT_DRAIN_MORE;
 }
 
 /* Wait until the producer has something to report, or for the next turn. */
@@ -329,43 +300,65 @@ wait_for_reports(struct spool_drain *drain)
         struct pollfd readable = {drain->pipe[0], POLLIN, 0};
         char bytes[64];
 
-        if (drain->segment != NULL && drain->producer != NULL &&
-            segment_drain_result(drain->segment) != SEGMENT_DRAIN_MORE)
+        if (drain->appends.producer != NULL &&
+            (is_ahead(drain) || has_ended(drain->segment) || has_ended(drain->finishing)))
                 return;
-        if (poll(&readable, 1, TURN_MS) > 0)
+        if (poll(&readable, 1, clock_monotonic_ms() - drain->ended_ms < TURN_MS ? SHORT_TURN_MS : TURN_MS) >
+            0)
                 (void)!read(drain->pipe[0], bytes, sizeof(bytes));
-        if (drain->producer != NULL)
-                producer_serve(drain->producer);
+        if (drain->appends.producer != NULL)
+                producer_serve(drain->appends.producer);
+}
+
+/* Take the next segment to be read, if there is one. */
+static void
+take_segment(struct spool_drain *drain)
+{
+        uint64_t number;
+
+        if (is_ahead(drain)) {
+                drain->finishing = drain->segment;
+                drain->segment = NULL;
+        }
+        if (drain->segment != NULL)
+                return;
+        if (drain->finishing == NULL && drain->writer != NULL && atomic_load(&drain->stats->segments) == 0) {
+                atomic_store(&drain->state, SPOOL_DRAIN_EMPTY);
+                close_producer(drain); /* an idle one would keep its connections */
+                drain->appends.patience = 1;
+                return;
+        }
+        number = choose_segment(drain);
+        if (number != 0 && drain->owner.may_append(drain->owner.arg))
+                begin_segment(drain, number);
+        else if (number != 0)
+                count_segments(drain);
+}
+
+/* Send what the window has room for. */
+static void
+send_records(struct spool_drain *drain)
+{
+        const struct segment_drain_window *window =
+            drain->owner.has_traffic(drain->owner.arg) ? &beside : &alone;
+        struct error error;
+
+        if (!drain->appends.is_proven)
+                window = &trial;
+        if (drain->owner.may_append(drain->owner.arg) &&
+            segment_drain_send(drain->segment, drain->appends.producer, window, &error) != 0)
+                drain_producer_note_failure(&drain->appends, error.text);
 }
 
 /* Do what can be done without waiting. */
 static void
 take_turn(struct spool_drain *drain)
 {
-        const struct segment_drain_window *window;
-        struct error error;
-        uint64_t number;
-
-        if (drain->segment == NULL && drain->writer != NULL && atomic_load(&drain->stats->segments) == 0) {
-                atomic_store(&drain->state, SPOOL_DRAIN_EMPTY);
-                close_producer(drain); /* an idle one would keep its connections */
-                drain->patience = 1;
-        } else if (drain->segment == NULL) {
-                number = choose_segment(drain);
-                if (number != 0 && drain->owner.may_append(drain->owner.arg))
-                        begin_segment(drain, number);
-                else if (number != 0)
-                        count_segments(drain);
-        }
-        if (drain->segment == NULL || clock_monotonic_ms() < drain->pause_until || !has_producer(drain))
-                return;
-        window = drain->owner.has_traffic(drain->owner.arg) ? &beside : &alone;
-        if (!drain->is_proven)
-                window = &trial;
-        if (drain->owner.may_append(drain->owner.arg) &&
-            segment_drain_send(drain->segment, drain->producer, window, &error) != 0)
-                note_failure(drain, error.text);
-        end_pass(drain);
+        take_segment(drain);
+        if (drain->segment != NULL && clock_monotonic_ms() >= drain->pause_until && has_producer(drain))
+                send_records(drain);
+        end_pass(drain, &drain->finishing);
+        end_pass(drain, &drain->segment);
 }
 
 static void *
@@ -391,16 +384,10 @@ spool_drain_new(const struct spool_directory *directory, struct spool_writer *wr
 {
         struct spool_drain *drain = mem_alloc(sizeof(*drain));
 
-        *drain = (struct spool_drain){.directory = directory,
-                                      .writer = writer,
-                                      .stats = stats,
-                                      .old = old,
-                                      .patience = 1,
-                                      .config = config,
-                                      .bootstrap = bootstrap,
-                                      .owner = *owner};
-        pthread_mutex_init(&drain->mutex, NULL);
+        *drain = (struct spool_drain){
+            .directory = directory, .writer = writer, .stats = stats, .old = old, .owner = *owner};
         if (pipe2(drain->pipe, O_NONBLOCK | O_CLOEXEC) == 0) {
+                drain_producer_init(&drain->appends, config, bootstrap, drain->pipe[1], on_report, drain);
                 if (pthread_create(&drain->thread, NULL, run, drain) == 0)
                         return drain;
                 (void)close(drain->pipe[0]);
@@ -419,11 +406,12 @@ spool_drain_free(struct spool_drain *drain)
         atomic_store(&drain->is_stopping, 1);
         (void)!write(drain->pipe[1], "q", 1);
         process_join(drain->thread, "spool");
+        drain_producer_end(&drain->appends);
         segment_drain_close(drain->segment);
+        segment_drain_close(drain->finishing);
         kept_segments_clear(&drain->kept);
         (void)close(drain->pipe[0]);
         (void)close(drain->pipe[1]);
-        log_flood_end(&drain->failed);
         log_flood_end(&drain->refusals);
         log_flood_end(&drain->left_behind);
         free(drain);
@@ -438,9 +426,7 @@ spool_drain_state(const struct spool_drain *drain)
 void
 spool_drain_failure(struct spool_drain *drain, struct error *error)
 {
-        pthread_mutex_lock(&drain->mutex);
-        *error = drain->failure;
-        pthread_mutex_unlock(&drain->mutex);
+        drain_producer_failure(&drain->appends, error);
 }
 
 int64_t

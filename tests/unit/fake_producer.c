@@ -29,8 +29,9 @@ static struct {
         unsigned n;
 } fake;
 
-struct producer *__real_producer_new(const struct config *config, const char *bootstrap, unsigned patience,
-                                     int wake_fd, producer_report *report, void *arg, struct error *error);
+struct producer *__real_producer_new(const struct config *config, const char *bootstrap,
+                                     struct producer_manner manner, int wake_fd, producer_report *report,
+                                     void *arg, struct error *error);
 int __real_producer_append(struct producer *producer, struct producer_record *record, struct error *error);
 void __real_producer_serve(struct producer *producer);
 int __real_producer_is_broken(const struct producer *producer, struct error *error);
@@ -57,11 +58,11 @@ fake_producer_stop(void)
 }
 
 struct producer *
-__wrap_producer_new(const struct config *config, const char *bootstrap, unsigned patience, int wake_fd,
-                    producer_report *report, void *arg, struct error *error)
+__wrap_producer_new(const struct config *config, const char *bootstrap, struct producer_manner manner,
+                    int wake_fd, producer_report *report, void *arg, struct error *error)
 {
         if (!atomic_load(&is_used))
-                return __real_producer_new(config, bootstrap, patience, wake_fd, report, arg, error);
+                return __real_producer_new(config, bootstrap, manner, wake_fd, report, arg, error);
         fake.wake_fd = wake_fd;
         fake.report = report;
         fake.arg = arg;
@@ -101,7 +102,8 @@ __wrap_producer_append(struct producer *producer, struct producer_record *record
         fake.outstanding[fake.n++].record_arg = record->arg;
         if (fake.n > atomic_load(&fake_most_outstanding))
                 atomic_store(&fake_most_outstanding, fake.n);
-        free(record->body);
+        if (!record->keeps_body)
+                free(record->body);
         wake();
         return 0;
 }

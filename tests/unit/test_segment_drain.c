@@ -54,7 +54,8 @@ setup(void)
         ck_assert_ptr_nonnull(directory);
         spool_stats_init(&stats, UINT64_C(1) << 40);
         fake_producer_start();
-        producer = producer_new(NULL, NULL, 1, -1, on_report, NULL, &error);
+        producer =
+            producer_new(NULL, NULL, (struct producer_manner){PRODUCER_BULK, 1}, -1, on_report, NULL, &error);
         drain = NULL;
 }
 

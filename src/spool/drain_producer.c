@@ -1,0 +1,98 @@
+#include "spool/drain_producer.h"
+
+#include <string.h>
+
+#include "base/log.h"
+
+#define PATIENCE_MAX 1024
+
+void
+drain_producer_init(struct drain_producer *appends, const struct config *config, const char *bootstrap,
+                    int wake_fd, producer_report *report, void *arg)
+{
+        memset(appends, 0, sizeof(*appends));
+        appends->config = config;
+        appends->bootstrap = bootstrap;
+        appends->wake_fd = wake_fd;
+        appends->report = report;
+        appends->arg = arg;
+        appends->patience = 1;
+        pthread_mutex_init(&appends->mutex, NULL);
+}
+
+void
+drain_producer_end(struct drain_producer *appends)
+{
+        drain_producer_close(appends);
+        log_flood_end(&appends->failed);
+        pthread_mutex_destroy(&appends->mutex);
+}
+
+int
+drain_producer_suits(const struct drain_producer *appends, enum producer_batching batching)
+{
+        struct error error;
+
+        return appends->producer != NULL && appends->batching == batching &&
+               !producer_is_broken(appends->producer, &error);
+}
+
+int
+drain_producer_open(struct drain_producer *appends, enum producer_batching batching)
+{
+        struct producer_manner manner = {batching, appends->patience};
+        struct error error;
+
+        appends->batching = batching;
+        appends->producer = producer_new(appends->config, appends->bootstrap, manner, appends->wake_fd,
+                                         appends->report, appends->arg, &error);
+        if (appends->producer != NULL)
+                return 0;
+        drain_producer_note_failure(appends, error.text);
+        return -1;
+}
+
+void
+drain_producer_close(struct drain_producer *appends)
+{
+        producer_free(appends->producer);
+        appends->producer = NULL;
+}
+
+void
+drain_producer_be_patient(struct drain_producer *appends)
+{
+        if (appends->patience < PATIENCE_MAX)
+                appends->patience *= 2;
+}
+
+void
+drain_producer_note(struct drain_producer *appends, const struct producer_outcome *outcome)
+{
+        if (outcome->failure == NULL)
+                appends->is_proven = 1;
+        else if (!outcome->is_final)
+                drain_producer_note_failure(appends, outcome->failure);
+}
+
+void
+drain_producer_note_failure(struct drain_producer *appends, const char *reason)
+{
+        char quoted[LOG_QUOTED_SIZE];
+
+        appends->is_proven = 0;
+        pthread_mutex_lock(&appends->mutex);
+        (void)error_set(&appends->failure, "%s", reason);
+        pthread_mutex_unlock(&appends->mutex);
+        log_flood(&appends->failed, LOG_LEVEL_WARNING,
+                  "appending from the spool failed and will be repeated last_reason=%s",
+                  log_quote(reason, quoted));
+}
+
+void
+drain_producer_failure(struct drain_producer *appends, struct error *error)
+{
+        pthread_mutex_lock(&appends->mutex);
+        *error = appends->failure;
+        pthread_mutex_unlock(&appends->mutex);
+}

@@ -1,0 +1,60 @@
+#ifndef SPOOL_DRAIN_PRODUCER_H
+#define SPOOL_DRAIN_PRODUCER_H
+
+#include <pthread.h>
+
+#include "base/error.h"
+#include "base/log_flood.h"
+#include "config/config.h"
+#include "kafka/producer.h"
+
+/*
+ * The producer of a drain: opened when it is needed; replaced when it is broken, appends nothing, or has to
+ * batch in another way. Knows whether Kafka acknowledges records. For one thread, but for
+ * drain_producer_failure().
+ */
+struct drain_producer {
+        const struct config *config;
+        const char *bootstrap;
+        int wake_fd;
+        producer_report *report;
+        void *arg;
+        struct producer *producer; /* NULL: closed */
+        enum producer_batching batching;
+        unsigned patience;     /* of the next producer */
+        int is_proven;         /* Kafka has acknowledged a record, and none has failed since */
+        pthread_mutex_t mutex; /* protects failure */
+        struct error failure;
+        struct log_flood failed;
+};
+
+/* Begin, closed. The arguments are those of producer_new(), and outlive it. */
+void drain_producer_init(struct drain_producer *appends, const struct config *config, const char *bootstrap,
+                         int wake_fd, producer_report *report, void *arg);
+
+/* Close it, and log what has not been logged yet. */
+void drain_producer_end(struct drain_producer *appends);
+
+/* Whether it is open, not broken, and batches so. */
+int drain_producer_suits(const struct drain_producer *appends, enum producer_batching batching);
+
+/* Open it. Return 0, or -1 after noting the reason. */
+int drain_producer_open(struct drain_producer *appends, enum producer_batching batching) MUST_CHECK;
+
+/* Close it: records in flight are reported as failed, or never (producer_free()). */
+void drain_producer_close(struct drain_producer *appends);
+
+/*
+ * Have the next one wait twice as long for acknowledgements: if Kafka takes longer than ack_timeout, the same
+ * records would be appended again without end.
+ */
+void drain_producer_be_patient(struct drain_producer *appends);
+
+/* Note what became of a record; or why one could not be appended. */
+void drain_producer_note(struct drain_producer *appends, const struct producer_outcome *outcome);
+void drain_producer_note_failure(struct drain_producer *appends, const char *reason);
+
+/* Copy the reason of the last failure; "" if there was none. Any thread. */
+void drain_producer_failure(struct drain_producer *appends, struct error *error);
+
+#endif
