@@ -154,15 +154,14 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
              void *arg, struct error *error)
 {
         /*
-         * A consumer that is faster than the broker, as during a restore, empties its queue. librdkafka
-         * checks a full queue again after one second, which is fixed before 2.2: there the queue must last
-         * about that long.
+         * How much of each partition is fetched ahead. A consumer that is faster than the broker, as during a
+         * restore, empties its queue. librdkafka checks a full queue again after one second, which is fixed
+         * in 2.2: before, the queue must last about that long.
          */
         const int waits_a_second = rd_kafka_version() < 0x02020000;
         const struct client_property properties[] = {
             {"queued.min.messages", "1000000", 1},
-            {waits_a_second ? "queued.max.messages.kbytes" : "fetch.queue.backoff.ms",
-             waits_a_second ? "262144" : "10", 1},
+            {"queued.max.messages.kbytes", waits_a_second ? "65536" : "8192", 1},
             {"group.id", config->group, 0},
             {"group.instance.id", config->instance, 0},
             {"enable.auto.commit", "false", 0},
@@ -175,6 +174,7 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
             {"session.timeout.ms", KAFKA_SESSION_TIMEOUT_MS, 1},
             {"fetch.error.backoff.ms", "50", 1},
             {"fetch.wait.max.ms", "100", 1}, /* a new position waits this long for the previous fetch */
+            {waits_a_second ? NULL : "fetch.queue.backoff.ms", "10", 1},
             {NULL, NULL, 0},
         };
         static _Atomic uint32_t n_consumers;

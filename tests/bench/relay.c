@@ -58,8 +58,9 @@ start(struct relay *relay, const char *bootstrap, const char *from, const char *
             {"enable.auto.offset.store", "false"},
             {"auto.offset.reset", "earliest"},
             {"queued.min.messages", "1000000"},
-            {is_old ? "queued.max.messages.kbytes" : "fetch.queue.backoff.ms", is_old ? "262144" : "10"},
+            {"queued.max.messages.kbytes", is_old ? "65536" : "8192"},
             {"fetch.error.backoff.ms", "50"},
+            {is_old ? NULL : "fetch.queue.backoff.ms", "10"},
             {NULL, NULL},
         };
         const struct property writes[] = {

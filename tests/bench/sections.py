@@ -198,22 +198,26 @@ class Bench:
                         stdout=subprocess.PIPE, text=True).stdout)
                     figures.add("rate", "a consumer that does nothing", n / took)
                     for router in [Gatepost(place, roles="router"), Relay(place)][::-1 if number % 2 else 1]:
-                        rate, cpu = self._route(router, n)
+                        rate, cpu, memory = self._route(router, n)
                         figures.add("rate", router.name, rate)
                         figures.add("cpu", router.name, cpu)
+                        figures.add("memory", router.name, memory)
             figures.print("rate", f"routed, {size(body)}: records a second", "/s", ["a consumer that does nothing", "relay"])
             figures.print("cpu", f"routed, {size(body)}: processor time of each", "us", ["relay"])
+            figures.print("memory", f"routed, {size(body)}: most resident", "MiB", ["relay"])
 
     @staticmethod
     def _route(subject, n):
-        """Run a router over all records. Returns the rate between 10 % and 90 % of them, and the processor time of each."""
+        """Run a router over all records. Returns the rate between 10 % and 90 % of them, the processor time of each, and the
+        memory."""
         with subject as router:
             def mark(share):
                 count = router.n_routed()
                 return (time.monotonic(), processor_seconds(router.process.pid), count) if count >= share * n else None
             marks = [waiting.until(lambda share=share: mark(share), 300, "records") for share in (0.1, 0.9)]
+            memory = router.most_resident_kib() / 1024
         (begun, used, first), (ended, used_then, last) = marks
-        return (last - first) / (ended - begun), (used_then - used) / (last - first) * 1e6
+        return (last - first) / (ended - begun), (used_then - used) / (last - first) * 1e6, memory
 
     def end_to_end(self):
         """Time from when a delivery is due until a consumer sees the event, with receiver and router in one process."""

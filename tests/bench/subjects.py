@@ -95,9 +95,12 @@ class Subject:
             self.process.kill()
             self.process.wait()
 
-    def resident_kib(self):
+    def resident_kib(self, field="VmRSS"):
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.partition("VmRSS:")[2].split()[0])
+        return int(status.partition(f"{field}:")[2].split()[0])
+
+    def most_resident_kib(self):
+        return self.resident_kib("VmHWM")
 
 
 class Bare(Subject):
