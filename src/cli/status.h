@@ -38,8 +38,9 @@ double status_sum(const struct json_value *object);
 /* Return whether a member of an object is true. */
 int status_flag(const struct json_value *object, const char *name);
 
-/* Print the spool of a receiver, if the report has one. */
-void status_spool_print(const struct json_value *report);
+/* Print the spool of a receiver, or the state directory of a router, if the report has one. */
+void status_print_spool(const struct json_value *report);
+void status_print_state(const struct json_value *report);
 
 /* Write a status to stdout: as text; or as JSON, indented or on one line. */
 void status_print(const struct status *status, const struct status_rates *rates);

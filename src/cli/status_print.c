@@ -120,7 +120,10 @@ print_partitions(const struct json_value *report)
                 print_text(state);
                 printf("%s", *cause == '\0' ? "" : ", ");
                 print_text(cause);
-                printf(", lag %.0f\n", status_number(each, "lagRecords"));
+                printf(", lag %.0f", status_number(each, "lagRecords"));
+                if (status_number(each, "restoreRecords") > 0)
+                        printf(", %.0f to read", status_number(each, "restoreRecords"));
+                putchar('\n');
         }
 }
 
@@ -179,6 +182,7 @@ print_router(const struct json_value *report)
         putchar('\n');
         print_partitions(report);
         printf("remembered ids: %.0f\n", status_number(report, "rememberedIds"));
+        status_print_state(report);
 }
 
 /* Print the median and 99th percentile of times since the start, if there are any. */
@@ -363,7 +367,7 @@ status_print(const struct status *status, const struct status_rates *rates)
         print_requests(report);
         print_refusals(report);
         print_times(report, "from request to answer", "ackSeconds");
-        status_spool_print(report);
+        status_print_spool(report);
         print_router(report);
         print_times(report, "from reception to event", "deliverySeconds");
         print_times(report, "commits", "commitSeconds");

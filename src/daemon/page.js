@@ -39,7 +39,8 @@
     const keyed = (prefix, counts) => Object.fromEntries(Object.entries(counts).map(([name, n]) => [`${prefix}/${name}`, n]));
     return { ...keyed("event", status.events), ...keyed("reason", status.quarantined), ...status.transactions,
       events: sum(status.events), quarantined: sum(status.quarantined), duplicates: status.duplicates, lag: status.lagRecords,
-      remembered: status.rememberedIds };
+      remembered: status.rememberedIds,
+      ...(status.state ? { stateFiles: status.state.files, stateBytes: status.state.bytes, stateErrors: status.state.errors } : {}) };
   }
 
   const countSpooled = ({ records, written, drained, refusedRecords, segments, uncountedSegments, damagedSegments, errors }) => ({
@@ -257,10 +258,15 @@
     return parts.map(([first, last]) => (first === last ? String(first) : `${first}–${last}`)).join(", ");
   }
 
+  function toRead(partitions) {
+    const n = partitions.reduce((total, each) => total + each.restoreRecords, 0);
+    return n ? `${grouped(n)} deliveries to read` : "";
+  }
+
   // A row for each state and cause.
   function partitionRows(partitions) {
     return [...groupBy(partitions, (each) => joined([each.state, each.cause]))].map(([name, members]) => ({
-      cells: [name, ranges(members.map((each) => each.partition)), grouped(members.reduce((n, each) => n + each.lagRecords, 0))],
+      cells: [joined([name, toRead(members)]), ranges(members.map((each) => each.partition)), grouped(members.reduce((n, each) => n + each.lagRecords, 0))],
       className: isWell(members[0]) ? "" : "down" }));
   }
 
@@ -270,7 +276,9 @@
     fillFacts("partitions", partitionRows(status.partitions));
     fillCounts("work", [countRow(numbers, "lag", "lag, in records", "level"), countRow(numbers, "duplicates", "duplicates dropped"),
       countRow(numbers, "committed", "transactions committed"), countRow(numbers, "aborted", "transactions aborted"),
-      countRow(numbers, "remembered", "delivery-ids remembered", "level")]);
+      countRow(numbers, "remembered", "delivery-ids remembered", "level"),
+      ...(status.state ? [countRow(numbers, "stateFiles", "files of the state", "level"), countRow(numbers, "stateBytes", "bytes of the state", "level"),
+        countRow(numbers, "stateErrors", "errors of the state")] : [])]);
   }
 
   function fillReceiver(status, numbers) {

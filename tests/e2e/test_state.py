@@ -7,8 +7,10 @@ import shutil
 import pytest
 
 import waiting
+from chromium import Chromium
 from signing import KINDS, Delivery, event_body, now
 from tally import assert_exactly_once
+from test_page import opened, page_in
 
 SECONDS = 60
 N = 3000
@@ -91,6 +93,19 @@ def test_restart_reads_files_instead_of_the_log(installation, routed):
     status = daemon.admin("/status").json["state"]
     assert status["files"] >= PARTITIONS and status["errors"] == 0
     assert daemon.metric("gatepost_state_bytes") == status["bytes"] >= sum(each.stat().st_size for each in files(installation)) / 2
+
+
+def test_gatepost_status_and_page_show_the_state(installation, routed, tmp_path):
+    daemon = installation.start(configure(installation))
+    wait_for_table(daemon)
+    daemon.wait_for_log("the state was read")
+    daemon.config["admin"]["listen"] = daemon._addresses("admin")[0]
+    shown = installation.gatepost("status", config=daemon.config)
+    assert re.search(r"^state: [1-9]\d* files, \d+\.\d KiB$", shown.stdout, re.M), shown
+    with Chromium(tmp_path) as browser, opened(browser, daemon) as tab:
+        counts = page_in(tab).counts
+        assert counts["stateFiles"] >= PARTITIONS and counts["stateBytes"] > 0 and "stateErrors" not in counts, counts
+        assert tab.complaints() == []
 
 
 def test_directory_and_files_are_for_their_owner_only(installation, routed):

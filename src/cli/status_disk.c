@@ -5,7 +5,7 @@
 #include "base/number.h"
 #include "cli/status.h"
 
-/* The lines of `gatepost status` on the spool of a receiver. */
+/* The lines of `gatepost status` on the directories of a receiver and a router. */
 
 /* Print the time since a moment, which is since the epoch. */
 static void
@@ -54,7 +54,7 @@ print_spool_faults(const struct json_value *spool)
 }
 
 void
-status_spool_print(const struct json_value *report)
+status_print_spool(const struct json_value *report)
 {
         const struct json_value *spool = json_tree_get(report, "spool");
 
@@ -83,4 +83,17 @@ status_spool_print(const struct json_value *report)
                 printf("  written %.0f, drained %.0f\n", status_number(spool, "written"),
                        status_number(spool, "drained"));
         print_spool_faults(spool);
+}
+
+void
+status_print_state(const struct json_value *report)
+{
+        const struct json_value *state = json_tree_get(report, "state");
+
+        if (state == NULL)
+                return;
+        printf("state: %.0f files, ", status_number(state, "files"));
+        print_bytes(status_number(state, "bytes"));
+        print_nonzero(state, "errors", "errors");
+        putchar('\n');
 }
