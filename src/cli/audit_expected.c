@@ -25,8 +25,8 @@ struct audit_decider {
         struct audit *audit;
         struct judge *judge;
         const struct event_rules **rules;
-        struct dedup **dedups; /* one for each partition */
-        int fell_back;         /* timestamps fell back further than the dedup window */
+        struct dedup *dedup; /* of the partition that is read */
+        int fell_back;       /* timestamps fell back further than the dedup window */
 };
 
 const char *
@@ -250,10 +250,11 @@ static enum range_answer
 on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
         struct audit_decider *processor = arg;
-        struct dedup *dedup = processor->dedups[index];
+        struct dedup *dedup = processor->dedup;
         struct verdict verdict;
         struct record record;
 
+        (void)index;
         message_record(message, &record);
         if (!dedup_covers(dedup, record.timestamp_ms)) {
                 (void)error_set(error,
@@ -277,48 +278,55 @@ static int
 open_decider(struct audit_decider *processor, struct audit *audit)
 {
         const struct config *config = audit->plan->config;
-        size_t n = audit->plan->n_deliveries;
 
         processor->audit = audit;
         processor->rules = mem_alloc(config->n_sources * sizeof(*processor->rules));
-        processor->dedups = mem_alloc(n * sizeof(*processor->dedups));
         for (size_t i = 0; i < config->n_sources; i++)
                 processor->rules[i] = &config->sources[i].rules;
         processor->judge = judge_new(processor->rules, config->n_sources, config->topics, NULL);
-        if (processor->judge == NULL)
-                return -1;
-        for (size_t p = 0; p < n; p++) {
-                processor->dedups[p] = dedup_new(config->dedup_window_ms, DEDUP_COMPLETE);
-                if (processor->dedups[p] == NULL)
-                        return -1;
-        }
-        return 0;
+        return processor->judge == NULL ? -1 : 0;
 }
 
 static void
 close_decider(struct audit_decider *processor)
 {
-        for (size_t p = 0; p < processor->audit->plan->n_deliveries; p++)
-                dedup_free(processor->dedups[p]);
-        free(processor->dedups);
         judge_free(processor->judge);
         free(processor->rules);
 }
 
+/* Read a partition of `deliveries`. Returns as range_read(). */
+static enum range_result
+read_partition(struct audit_decider *processor, struct range *partition, struct error *error)
+{
+        const struct audit_plan *plan = processor->audit->plan;
+        enum range_result result;
+
+        processor->dedup = dedup_new(plan->config->dedup_window_ms, DEDUP_COMPLETE);
+        if (processor->dedup == NULL) {
+                (void)error_set(error, "out of memory");
+                return RANGE_FAILED;
+        }
+        result = range_read(plan->config, plan->bootstrap, partition, 1, on_delivery, processor, error);
+        dedup_free(processor->dedup);
+        return result;
+}
+
+/* One partition after the other: a dedup table takes more memory than all else. */
 int
 audit_expected_read(struct audit *audit)
 {
         const struct audit_plan *plan = audit->plan;
-        enum range_result result = RANGE_FAILED;
+        enum range_result result = RANGE_DONE;
         struct audit_decider processor = {0};
         struct error error;
 
         audit_begin_progress(audit, "deliveries", plan->deliveries, plan->n_deliveries);
-        if (open_decider(&processor, audit) == 0)
-                result = range_read(plan->config, plan->bootstrap, plan->deliveries, plan->n_deliveries,
-                                    on_delivery, &processor, &error);
-        else
+        if (open_decider(&processor, audit) != 0) {
                 (void)error_set_openssl(&error, "records cannot be evaluated");
+                result = RANGE_FAILED;
+        }
+        for (size_t p = 0; p < plan->n_deliveries && result == RANGE_DONE; p++)
+                result = read_partition(&processor, &plan->deliveries[p], &error);
         close_decider(&processor);
         terminal_progress_end(&audit->progress);
         if (processor.fell_back)

@@ -206,9 +206,15 @@ client_new(rd_kafka_type_t type, const struct config *config, const char *bootst
 }
 
 rd_kafka_t *
-client_new_reader(const struct config *config, const char *bootstrap, struct error *error)
+client_new_reader(const struct config *config, const char *bootstrap, int at_full_speed, struct error *error)
 {
-        static const struct client_property properties[] = {
+        /*
+         * A reader that is slower than the broker fills its queue. librdkafka checks a full queue again after
+         * fetch.queue.backoff.ms; before 2.2, after one second, but also after any response. The queue may
+         * exceed its limit by fetch.max.bytes, whose default librdkafka lowers to the same value.
+         */
+        const int waits_a_second = rd_kafka_version() < 0x02020000;
+        const struct client_property properties[] = {
             {"group.id", "gatepost-reader", 0}, /* librdkafka requires one; the client never joins it */
             {"enable.auto.commit", "false", 0},
             {"enable.auto.offset.store", "false", 0},
@@ -217,6 +223,9 @@ client_new_reader(const struct config *config, const char *bootstrap, struct err
             {"enable.partition.eof", "true", 0},
             {"fetch.error.backoff.ms", "50", 1},
             {"session.timeout.ms", KAFKA_SESSION_TIMEOUT_MS, 1},
+            {at_full_speed ? "queued.max.messages.kbytes" : NULL, "16384", 1},
+            {waits_a_second ? "topic.metadata.refresh.interval.ms" : "fetch.queue.backoff.ms",
+             waits_a_second ? "20" : "10", 1},
             {NULL, NULL, 0},
         };
         rd_kafka_t *client =

@@ -31,12 +31,13 @@ rd_kafka_t *client_new(rd_kafka_type_t type, const struct config *config, const 
                        void *arg, struct error *error) MUST_CHECK;
 
 /**
- * client_new_reader(config, bootstrap, error):
+ * client_new_reader(config, bootstrap, at_full_speed, error):
  * Create a consumer that reads committed records of assigned partitions, joins no group and commits nothing.
- * A record that no longer exists is an error, and the end of a partition an event. Returns NULL with the
- * reason.
+ * A record that no longer exists is an error, and the end of a partition an event. At full speed it never
+ * waits with records left to fetch, which costs the brokers small requests: not for a reader that stays.
+ * Returns NULL with the reason.
  */
-rd_kafka_t *client_new_reader(const struct config *config, const char *bootstrap,
+rd_kafka_t *client_new_reader(const struct config *config, const char *bootstrap, int at_full_speed,
                               struct error *error) MUST_CHECK;
 
 /**

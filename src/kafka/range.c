@@ -142,6 +142,18 @@ give_up(struct range_reading *reading)
         return RANGE_OPEN_TRANSACTION;
 }
 
+/*
+ * Take a batch of the records that have come, at least one within POLL_MS. A batch costs a third of single
+ * records, but waits until it is full unless its timeout is 0. Returns the number of records.
+ */
+static ssize_t
+next_batch(rd_kafka_queue_t *queue, rd_kafka_message_t *messages[BATCH])
+{
+        ssize_t n = rd_kafka_consume_batch_queue(queue, 0, messages, BATCH);
+
+        return n > 0 ? n : rd_kafka_consume_batch_queue(queue, POLL_MS, messages, 1);
+}
+
 static enum range_result
 read_all(struct range_reading *reading, rd_kafka_queue_t *queue)
 {
@@ -149,7 +161,7 @@ read_all(struct range_reading *reading, rd_kafka_queue_t *queue)
         enum range_result result = RANGE_DONE;
 
         while (reading->n_left > 0 && result == RANGE_DONE) {
-                ssize_t n = rd_kafka_consume_batch_queue(queue, POLL_MS, messages, BATCH);
+                ssize_t n = next_batch(queue, messages);
 
                 for (ssize_t i = 0; i < n; i++) {
                         if (result == RANGE_DONE)
@@ -211,7 +223,7 @@ range_read(const struct config *config, const char *bootstrap, struct range *ran
         enum range_result result;
 
         /* A new client each time: records it has prefetched cannot be mistaken for a later range's. */
-        reading.client = client_new_reader(config, bootstrap, error);
+        reading.client = client_new_reader(config, bootstrap, 1, error);
         if (reading.client == NULL)
                 return RANGE_FAILED;
         reading.progress_ms = clock_monotonic_ms();

@@ -117,7 +117,7 @@ reader_new(const struct config *config, const char *bootstrap, const struct read
 
         reader->partitions = rd_kafka_topic_partition_list_new((int)wish->n_topics);
         reader->progress_ms = reader->look_ms = clock_monotonic_ms();
-        reader->client = client_new_reader(config, bootstrap, error);
+        reader->client = client_new_reader(config, bootstrap, 0, error);
         if (reader->client == NULL || assign(reader, wish, timeout_ms, error) != 0) {
                 reader_free(reader);
                 return NULL;
