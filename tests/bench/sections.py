@@ -11,6 +11,7 @@ from confluent_kafka.admin import NewTopic
 
 import installation
 import waiting
+from auditing import Auditing, processor_seconds
 from candidates import Candidates
 from growth import Growth
 from measuring import LoadError, Samples, load
@@ -19,12 +20,7 @@ from subjects import Bare, Gatepost, Relay, with_kinds
 
 ROUTED_RECORDS = 300000
 END_TO_END_SECONDS = 5
-OF_GATEPOST_ALONE = ["routed", "end-to-end", "memory", "growth", "spool"]
-
-
-def processor_seconds(pid):
-    """Processor time used by all threads of the process: the clock of clock_getcpuclockid()."""
-    return time.clock_gettime((~pid << 3) | 2)
+OF_GATEPOST_ALONE = ["routed", "end-to-end", "memory", "growth", "spool", "audit"]
 
 
 def size(body):
@@ -299,6 +295,9 @@ class Bench:
 
     def spool(self):
         Spooling(self, Figures).measure()
+
+    def audit(self):
+        Auditing(self, Figures).measure()
 
     def growth(self):
         Growth(self, Figures).measure()
