@@ -243,4 +243,5 @@ doctor_check_daemon(struct doctor *doctor)
         doctor_spool_check(doctor);
         doctor_state_check(doctor);
         doctor_refusals_check(doctor);
+        doctor_quarantine_check(doctor);
 }

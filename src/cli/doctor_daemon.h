@@ -26,6 +26,9 @@ const char *doctor_age_kafka(const struct doctor *doctor);
 /* doctor_refusals.c: Warn of deliveries that the daemon has refused lately. */
 void doctor_refusals_check(struct doctor *doctor);
 
+/* Warn of deliveries that the daemon has put into quarantine lately. */
+void doctor_quarantine_check(struct doctor *doctor);
+
 /* doctor_spool.c: Report what is wrong with the receiver's spool, if it has one. */
 void doctor_spool_check(struct doctor *doctor);
 void doctor_state_check(struct doctor *doctor);

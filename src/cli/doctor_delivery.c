@@ -99,26 +99,47 @@ static const struct {
         int exit_status;
         const char *means;
         const char *remedy;
+        const char *option; /* of the source; what this file may have otherwise than a receiver elsewhere */
 } meanings[] = {
     {400, EX_CONFIG, "the receiver does not find the four headers with the source's header_prefix",
-     "gatepostd runs with another header_prefix for this path than the file has: systemctl reload gatepostd"},
+     "gatepostd runs with another header_prefix for this path than the file has: systemctl reload gatepostd",
+     "header_prefix"},
     {401, EX_CONFIG, "the receiver refuses the signature by this secret of the configuration",
-     "gatepostd runs with other secrets than the file names: systemctl reload gatepostd; for a "
-     "STALE_TIMESTAMP, "
-     "set this machine's clock"},
+     "gatepostd runs with other secrets than the file names: systemctl reload gatepostd", "secret_file"},
     {403, EX_CONFIG, "the receiver does not take the first webhook_id of the configuration",
-     "gatepostd runs with other webhook_id than the file: systemctl reload gatepostd"},
+     "gatepostd runs with other webhook_id than the file: systemctl reload gatepostd", "webhook_id"},
     {404, EX_CONFIG, "no source of the receiver has this path",
-     "gatepostd runs with other paths than the file, or a proxy changes them: systemctl reload gatepostd"},
-    {429, EX_UNAVAILABLE, "the receiver has refused too many requests from this address",
-     "wait some seconds"},
-    {502, EX_UNAVAILABLE, "a proxy cannot reach the receiver", "check the proxy's configuration and log"},
+     "gatepostd runs with other paths than the file, or a proxy changes them: systemctl reload gatepostd",
+     "path"},
+    {429, EX_UNAVAILABLE, "the receiver has refused too many requests from this address", "wait some seconds",
+     NULL},
+    {502, EX_UNAVAILABLE, "a proxy cannot reach the receiver", "check the proxy's configuration and log",
+     NULL},
     {503, EX_UNAVAILABLE, "the receiver cannot append to Kafka now",
-     "see gatepost status, and journalctl -u gatepostd"},
+     "see gatepost status, and journalctl -u gatepostd", NULL},
 };
 
+/* The receiver of --to may have another file than this one, so that a reload does not help. */
 static void
-report_refusal(struct doctor *doctor, const struct http_client_answer *answer)
+advise_on_refusal(struct doctor *doctor, const struct config_source *source, size_t m, const char *code)
+{
+        if (strcmp(code, "STALE_TIMESTAMP") == 0)
+                doctor_remedy(doctor,
+                              "synchronise the clocks of this machine and the receiver's (timedatectl)");
+        else if (doctor->url == NULL || meanings[m].option == NULL)
+                doctor_remedy(doctor, "%s", meanings[m].remedy);
+        else
+                doctor_remedy(
+                    doctor,
+                    "give %s and the receiver at this URL the same %s of [source %s] (a router with "
+                    "verify = on quarantines what it cannot verify by its own secrets), then: "
+                    "systemctl reload gatepostd on both machines",
+                    doctor->file, meanings[m].option, source->name);
+}
+
+static void
+report_refusal(struct doctor *doctor, const struct config_source *source,
+               const struct http_client_answer *answer)
 {
         struct service_error refusal;
         const char *code;
@@ -137,7 +158,7 @@ report_refusal(struct doctor *doctor, const struct http_client_answer *answer)
                             doctor->is_daemon_outdated && meanings[m].exit_status == EX_CONFIG
                                 ? "; gatepostd has not loaded the files as they are now"
                                 : "");
-                doctor_remedy(doctor, "%s", meanings[m].remedy);
+                advise_on_refusal(doctor, source, m, code);
         }
         service_error_clear(&refusal);
 }
@@ -200,7 +221,7 @@ send_one(struct doctor *doctor, const struct own_url *to, const struct config_so
                 if (post(to, &signing, &values, &answer, &error) != 0) {
                         report_unsent(doctor, answer.failure, &error);
                 } else if (answer.status != 200) {
-                        report_refusal(doctor, &answer);
+                        report_refusal(doctor, source, &answer);
                 } else if (!is_of_receiver(&answer, signing.delivery_id)) {
                         report_other_server(doctor);
                 } else {

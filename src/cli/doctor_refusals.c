@@ -6,9 +6,15 @@
 #include "base/compiler.h"
 #include "cli/status.h"
 
-/* Whether the daemon refuses requests that may well be deliveries. */
+/* Whether the daemon refuses requests that may well be deliveries, or puts deliveries into quarantine. */
 
 #define RECENT_S 3600
+
+static int
+is_recent(const struct json_value *event)
+{
+        return (double)clock_now_ms() / 1000 - status_number(event, "timeSeconds") <= RECENT_S;
+}
 
 /* Whether a refusal is recent, and may be that of a delivery which the sender cannot get through. */
 static int
@@ -17,8 +23,7 @@ matters(const struct json_value *refusal)
         static const char *const outcomes[] = {"malformed", "forged", "stale_genuine", "not_found"};
         const char *outcome = json_tree_text(refusal, "outcome");
 
-        if (outcome == NULL ||
-            (double)clock_now_ms() / 1000 - status_number(refusal, "timeSeconds") > RECENT_S)
+        if (outcome == NULL || !is_recent(refusal))
                 return 0;
         for (size_t i = 0; i < ARRAY_LEN(outcomes); i++) {
                 if (strcmp(outcome, outcomes[i]) == 0)
@@ -50,4 +55,27 @@ doctor_refusals_check(struct doctor *doctor)
         detail = json_tree_text(last, "detail");
         doctor_warn(doctor, "%.0f request%s refused, the last as %s: %s; see gatepost status", n,
                     n == 1 ? "" : "s", json_tree_text(last, "outcome"), detail == NULL ? "" : detail);
+}
+
+void
+doctor_quarantine_check(struct doctor *doctor)
+{
+        const struct json_value *recent = json_tree_get(doctor->status, "recentlyQuarantined"), *last;
+        const char *reason, *detail;
+        double n = status_sum(json_tree_get(doctor->status, "quarantined"));
+
+        if (recent == NULL)
+                return; /* not a router, or an older daemon */
+        doctor_begin(doctor, "quarantine", "%s", "");
+        last = recent->first; /* the newest */
+        if (last == NULL || !is_recent(last)) {
+                doctor_pass(doctor, "no delivery quarantined within an hour");
+                return;
+        }
+        reason = json_tree_text(last, "reason");
+        detail = json_tree_text(last, "detail");
+        doctor_warn(doctor,
+                    "%.0f deliver%s quarantined since the start of gatepostd, the last as %s: %s; consumers "
+                    "do not get them: gatepost quarantine list",
+                    n, n == 1 ? "y" : "ies", reason == NULL ? "" : reason, detail == NULL ? "" : detail);
 }

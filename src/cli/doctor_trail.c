@@ -229,15 +229,35 @@ are_decided(struct doctor_trail *trail)
         return result;
 }
 
-/* Where the broker is inside the daemon: whether the router has counted all of them. */
+/* Learn from the report of a router whether it has put a test delivery into quarantine. */
+static void
+look_for_quarantined(struct doctor_trail *trail, const struct json_value *status)
+{
+        const struct json_value *recent = json_tree_get(status, "recentlyQuarantined");
+
+        for (const struct json_value *each = recent == NULL ? NULL : recent->first;
+             each != NULL && trail->reason == NULL; each = each->next) {
+                const char *id = json_tree_text(each, "deliveryId"), *reason = json_tree_text(each, "reason"),
+                           *detail = json_tree_text(each, "detail");
+
+                for (size_t i = 0; id != NULL && i < trail->n; i++) {
+                        if (strcmp(id, trail->items[i].delivery_id) == 0 && trail->reason == NULL)
+                                trail->reason = mem_printf("%s, %s", reason == NULL ? "" : reason,
+                                                           detail == NULL ? "" : detail);
+                }
+        }
+}
+
+/* Where the broker is inside the daemon: whether the router has counted or quarantined all of them. */
 static int
 are_counted(struct doctor_trail *trail)
 {
         struct json_value *status = doctor_daemon_status(trail->doctor);
         double counted = status_number(status, "testDeliveries") - trail->n_tests_before;
 
+        look_for_quarantined(trail, status);
         json_tree_free(status);
-        return counted >= (double)trail->n;
+        return counted >= (double)trail->n || trail->reason != NULL;
 }
 
 static void
@@ -251,6 +271,42 @@ report_undecided(struct doctor *doctor, const char *topic)
                       topic);
 }
 
+/* What to do about a reason to quarantine a test delivery. */
+static const struct {
+        const char *reason;
+        const char *remedy;
+} remedies[] = {
+    {"unverified",
+     "the router has verify = on, and other secrets, header_prefix or tolerance than the receiver: "
+     "give both the same, then: systemctl reload gatepostd on the router's machine"},
+    {"missing-kind",
+     "give the router the `kind` of this file, then: systemctl reload gatepostd on its machine"},
+    {"unknown-kind",
+     "restart the router if it is older than version 0.2.0; else give it the `kind` of this file, then: "
+     "systemctl reload gatepostd on its machine"},
+    {"unknown-source",
+     "give the router the sources of the receiver, by the same names, then: systemctl reload "
+     "gatepostd on its machine"},
+};
+
+static void
+report_quarantined(struct doctor *doctor, const char *reason)
+{
+        size_t r = 0;
+
+        while (r < ARRAY_LEN(remedies) &&
+               strncmp(reason, remedies[r].reason, strlen(remedies[r].reason)) != 0)
+                r++;
+        doctor_fail(doctor, EX_CONFIG,
+                    "the router has quarantined it, and may do so with genuine deliveries: %s", reason);
+        doctor_remedy(
+            doctor, "%s",
+            r < ARRAY_LEN(remedies)
+                ? remedies[r].remedy
+                : "compare the sources of the router and of this file; gatepost-consumers(7) explains "
+                  "the reason");
+}
+
 /*
  * The router has decided: it should have recognised the deliveries. A router with another configuration may
  * not.
@@ -261,20 +317,25 @@ report_decided(struct doctor *doctor, struct doctor_trail *trail)
         const char *topic = doctor->config->quarantine_topic;
         int64_t took_ms = clock_monotonic_ms() - trail->answered_ms;
 
-        if (!doctor->config->embedded &&
-            (trail->quarantine == NULL ||
-             read_newest(trail, topic, on_quarantined, &trail->quarantine, &trail->n_quarantine) != 0)) {
+        int is_read =
+            doctor->config->embedded ||
+            (trail->quarantine != NULL &&
+             read_newest(trail, topic, on_quarantined, &trail->quarantine, &trail->n_quarantine) == 0);
+
+        if (!is_read) {
+                struct json_value *status = doctor_daemon_status(doctor);
+
+                look_for_quarantined(trail, status);
+                json_tree_free(status);
+        }
+        if (trail->reason != NULL) {
+                report_quarantined(doctor, trail->reason);
+        } else if (!is_read) {
                 doctor_warn(doctor,
                             "decided within %" PRId64
                             " ms of the answer; whether it was dropped is not verified, "
                             "as %s cannot be read",
                             took_ms, topic);
-        } else if (trail->reason != NULL) {
-                doctor_fail(doctor, EX_CONFIG, "the router has quarantined it: %s", trail->reason);
-                doctor_remedy(
-                    doctor,
-                    "give the router the sources, secrets and `kind` of this file, and restart it if it is "
-                    "older than version 0.2.0");
         } else {
                 doctor_pass(doctor, "recognised and dropped within %" PRId64 " ms of the answer", took_ms);
         }

@@ -889,7 +889,51 @@ def test_router_that_quarantines_the_delivery(installation, stopped):
     daemon = stopped.start().wait_until_ready()
     daemon.config["source invoicing"]["kind"] = "/type"
     checkup = examine(installation, daemon.config)
-    expect(checkup, EX_CONFIG, "router ", "has quarantined it: missing-kind, nothing at /event", "`kind`")
+    expect(checkup, EX_CONFIG, "router ", "has quarantined it", "missing-kind, nothing at /event", "`kind`")
+
+
+def test_embedded_router_that_quarantines_the_delivery(installation):
+    config = by_sockets(installation)
+    config["kafka"]["bootstrap.servers"] = "embedded"
+    daemon = installation.start(config)
+    daemon.config["source invoicing"]["kind"] = "/type"
+    expect(examine(installation, daemon.config), EX_CONFIG, "router ", "has quarantined it", "missing-kind, nothing at /event", "`kind`")
+
+
+@pytest.fixture
+def apart(installation):
+    """A receiver, and a router that verifies by another secret."""
+    installation.create_topics()
+    receiver = installation.daemon(by_sockets(installation, "receiver"))
+    receiver.config["receiver"]["listen"] = ["127.0.0.1:0", f"unix:{receiver.config.directory}/receiver.sock"]
+    router = installation.daemon(by_sockets(installation, "router"))
+    router.config["router"]["verify"] = "on"
+    change_secret(router.config)
+    return receiver.start().wait_until_ready(), router.start().wait_until_ready()
+
+
+def test_genuine_deliveries_in_quarantine_are_a_warning(installation, apart):
+    """The router verifies by another secret than the receiver."""
+    receiver, router = apart
+    assert "✓ quarantine: no delivery quarantined within an hour" in examine(installation, file_of(router)).lines
+    for number in range(1, 3):
+        receiver.accept()
+        waiting.until(lambda: status_of(router)["quarantined"]["unverified"] == number, 30, "the router to quarantine it")
+    checkup = examine(installation, file_of(router))
+    (warning,) = checkup.having("!")
+    assert checkup.status == 0 and warning.startswith("! quarantine: 2 deliveries quarantined since ") and "as unverified: " in warning
+    checkup = examine(installation, file_of(router), "--to", f"http://{receiver.address}")
+    expect(checkup, EX_CONFIG, "answered 401 (INVALID_SIGNATURE)", "the same secret_file of [source invoicing]", "verify = on",
+           "on both machines")
+
+
+def test_router_that_verifies_the_delivery_by_another_secret(installation, apart):
+    """The file has the receiver's secret, which the router has not loaded."""
+    receiver, router = apart
+    router.config["source invoicing"]["secret_file"] = receiver.config["source invoicing"]["secret_file"]
+    checkup = examine(installation, router.config, "--to", f"http://{receiver.address}")
+    expect(checkup, EX_CONFIG, "router ", "has quarantined it, and may do so with genuine deliveries: unverified, ",
+           "verify = on, and other secrets", "systemctl reload gatepostd on the router's machine")
 
 
 def test_kind_may_have_the_name_of_the_test_deliveries(installation, stopped):
