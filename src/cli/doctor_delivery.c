@@ -17,6 +17,7 @@
 #include "cli/service_answer.h"
 #include "cli/sign.h"
 #include "cli/status.h"
+#include "cli/terminal.h"
 #include "model/judge.h"
 
 /*
@@ -26,6 +27,7 @@
 
 #define TIMEOUT_MS 15000
 #define ANSWER_MAX 65536
+#define REFUSAL_PAUSE_MS 1000
 
 /*
  * Make a body with the kind where the source looks for it, and never twice the same: its first member is
@@ -238,10 +240,19 @@ send_one(struct doctor *doctor, const struct own_url *to, const struct config_so
         return is_accepted;
 }
 
+/* Let max_refusals_per_address forget the refusal, so that this command uses at most one a second. */
+static void
+pause_after_refusal(void)
+{
+        if (!terminal_is_interrupted())
+                clock_sleep_ms(REFUSAL_PAUSE_MS);
+}
+
 static void
 send_all(struct doctor *doctor, struct doctor_trail *trail)
 {
         const struct config *config = doctor->config;
+        int is_accepted = 1;
 
         for (size_t s = 0; s < config->n_sources; s++) {
                 struct own_url to;
@@ -251,8 +262,11 @@ send_all(struct doctor *doctor, struct doctor_trail *trail)
                         doctor_skip(doctor, "only gatepostd knows its port; give --to URL");
                         return;
                 }
-                for (size_t k = 0; k < config->sources[s].n_keys; k++)
-                        (void)send_one(doctor, &to, &config->sources[s], k, trail);
+                for (size_t k = 0; k < config->sources[s].n_keys; k++) {
+                        if (!is_accepted)
+                                pause_after_refusal();
+                        is_accepted = send_one(doctor, &to, &config->sources[s], k, trail);
+                }
                 free(to.url);
         }
 }

@@ -197,7 +197,7 @@ look_for_probe(const struct http_header *header, void *arg)
 
 /*
  * Return whether the request is that by which `gatepost doctor` finds out who listens. Anybody can send one,
- * and gains nothing: it is refused like every GET, and counts against max_refusals_per_address.
+ * and gains nothing: it is refused like every GET, by its request line.
  */
 static int
 is_probe(const struct http_request *request)
@@ -220,6 +220,8 @@ screen_line(const struct config *config, const struct http_request *request, str
         if (screened->source == NULL) {
                 (void)refuse(refusal, OUTCOME_NOT_FOUND, 404, "NOT_FOUND", "no source has this path");
                 explain_path(config, path, len, refusal);
+                if (is_probe(request))
+                        refusal->outcome = OUTCOME_PROBE;
                 return -1;
         }
         if (strcmp(http_request_method(request), "POST") != 0) {

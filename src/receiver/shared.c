@@ -211,10 +211,15 @@ receiver_shared_is_away(const struct receiver_shared *shared)
                (atomic_load(&stats->records) > 0 || atomic_load(&stats->queued) > 0);
 }
 
+/*
+ * Whether a refusal counts against max_refusals_per_address. A probe does not: a later one would be answered
+ * 429 at the same cost, and the test delivery, or a genuine one from the same address, comes after it.
+ */
 static int
 is_the_clients_fault(enum metrics_outcome outcome)
 {
-        return outcome != OUTCOME_UNAVAILABLE && outcome != OUTCOME_ERROR && outcome != OUTCOME_THROTTLED;
+        return outcome != OUTCOME_UNAVAILABLE && outcome != OUTCOME_ERROR && outcome != OUTCOME_THROTTLED &&
+               outcome != OUTCOME_PROBE;
 }
 
 /* Log a stale but genuine delivery. Its age is negative when its timestamp is in the future. */

@@ -714,7 +714,7 @@ def test_files_that_the_daemon_has_not_loaded(installation, stopped):
     change_path(daemon.config)
     path = daemon.config.write("changed.conf")
     os.utime(path, (0, 0))
-    warning = examine(installation, path, "--no-send").having("!")[0]  # another is of its own GET to this path
+    (warning,) = examine(installation, path, "--no-send").having("!")
     assert f"gatepostd has not loaded {path} as it is now: systemctl reload" in warning
 
 
@@ -762,6 +762,24 @@ def test_its_probe_is_no_refusal(installation, stopped):
     waiting.until(lambda: "outcome=method_not_allowed" in daemon.log, 30, "the refusal in the log")
     assert "outcome=probe" not in daemon.log
     assert [each["outcome"] for each in status_of(daemon)["refusals"]] == ["method_not_allowed"]
+
+
+def test_it_uses_up_no_refusals_of_its_address(installation, stopped):
+    """Each delivery of doctor comes within the second of its GET, or of an earlier refusal."""
+    stopped.config["receiver"]["max_refusals_per_address"] = 1
+    daemon = stopped.start().wait_until_ready()
+    for _ in range(5):
+        checkup = examine(installation, file_of(daemon))
+        assert checkup.status == 0, checkup.lines
+    secret = daemon.config["source invoicing"]["secret_file"]
+    daemon.config["source invoicing"]["secret_file"] = [daemon.config.secret_file("changed", OTHER_SECRET), secret]
+    checkup = examine(installation, daemon.config)
+    assert [line.split("answered ")[1][:3] for line in checkup.lines if line.startswith(("✓ delivery", "✗ delivery"))] == ["401", "200"], checkup.lines
+    change_path(daemon.config)
+    assert examine(installation, daemon.config, "--no-send").status == 0
+    assert daemon.metric("gatepost_requests_total", source="", outcome="probe") == 1
+    assert daemon.metric("gatepost_requests_total", source="", outcome="not_found") == 0
+    assert daemon.metric("gatepost_requests_total", outcome="throttled") == 0
 
 
 def test_another_program_on_the_port(installation, stopped):
