@@ -56,10 +56,66 @@ doctor_listener_report(struct doctor *doctor, enum dial_failure failure, const s
         doctor_fail(doctor, EX_UNAVAILABLE, "%s%s", error->text,
                     failure == DIAL_REFUSED
                         ? ": nothing listens there; gatepostd does not run, or with another "
-                          "configuration"
+                          "configuration, or a socket unit has another address"
                         : "");
         doctor_remedy(doctor,
                       "start it: systemctl start gatepostd; if it does not start: journalctl -u gatepostd");
+}
+
+/* Write where gatepostd listens for deliveries, by its report. Returns whether it does anywhere. */
+static int
+list_listeners(const struct json_value *loaded, char *text, size_t size, int *is_passed)
+{
+        const struct json_value *listeners = json_tree_get(loaded, "listeners");
+
+        text[0] = '\0';
+        for (const struct json_value *each = listeners == NULL ? NULL : listeners->first; each != NULL;
+             each = each->next) {
+                const char *address = json_tree_text(each, "address"), *purpose = json_tree_text(each, "for"),
+                           *opened_by = json_tree_text(each, "openedBy");
+                size_t len = strlen(text);
+
+                if (address == NULL || purpose == NULL || strcmp(purpose, "receiver") != 0)
+                        continue;
+                *is_passed = opened_by != NULL && strcmp(opened_by, "manager") == 0;
+                (void)snprintf(text + len, size - len, "%s%s", len == 0 ? "" : ", ", address);
+        }
+        return text[0] != '\0';
+}
+
+/*
+ * Nothing listens there. Report where gatepostd listens instead, by its report: on the sockets of systemd,
+ * which replace `listen`, or where it was configured to at its start. Returns whether it is so.
+ */
+static int
+report_elsewhere(struct listener_check *check)
+{
+        struct doctor *doctor = check->doctor;
+        struct json_value *status = doctor_daemon_status(doctor);
+        const struct json_value *loaded = json_tree_get(status, "configuration");
+        const char *file = json_tree_text(loaded, "file");
+        char addresses[400];
+        int is_passed = 0,
+            is_elsewhere = file != NULL && list_listeners(loaded, addresses, sizeof(addresses), &is_passed);
+
+        if (is_elsewhere) {
+                doctor_fail(doctor, EX_CONFIG,
+                            "nothing listens there: the gatepostd of %s listens on %s%s, and `listen` is %s",
+                            file, addresses, is_passed ? ", opened by systemd for a socket unit" : "",
+                            check->listen->text);
+                if (is_passed)
+                        doctor_remedy(
+                            doctor,
+                            "give `listen` in [receiver] of %s and ListenStream of the unit the same "
+                            "address (systemctl edit gatepostd.socket): sockets of systemd replace "
+                            "`listen`",
+                            doctor->file);
+                else
+                        doctor_remedy(doctor,
+                                      "systemctl restart gatepostd (a changed `listen` needs a restart)");
+        }
+        json_tree_free(status);
+        return is_elsewhere;
 }
 
 static int
@@ -71,7 +127,8 @@ connect_to(struct listener_check *check)
         doctor_begin(check->doctor, "listen", "%s", check->listen->text);
         if (open_listener(check, &failure, &error) == 0)
                 return 1;
-        doctor_listener_report(check->doctor, failure, &error);
+        if (failure != DIAL_REFUSED || !report_elsewhere(check))
+                doctor_listener_report(check->doctor, failure, &error);
         return 0;
 }
 

@@ -252,6 +252,7 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
           struct metrics *metrics, struct error *error)
 {
         struct admin *admin = mem_alloc(sizeof(*admin));
+        const char *opened_by = passed >= 0 ? "manager" : "daemon";
         char name[LISTENER_NAME_SIZE], value[LOG_QUOTED_SIZE];
 
         admin->health = health;
@@ -273,9 +274,9 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
                 admin_free(admin);
                 return NULL;
         }
-        log_info("listening for=admin opened_by=%s address=%s", admin->is_passed ? "manager" : "daemon",
+        log_info("listening for=admin opened_by=%s address=%s", opened_by,
                  log_value(name, strlen(listener_name(admin->fd, name, sizeof(name))), value));
-        metrics_add_listener(metrics, "admin", name, 0);
+        metrics_add_listener(metrics, "admin", name, opened_by, 0);
         return admin;
 }
 

@@ -337,14 +337,15 @@ metrics_set_router(struct metrics *metrics, const struct metrics_router *router)
 }
 
 void
-metrics_add_listener(struct metrics *metrics, const char *purpose, const char *address, int has_tls)
+metrics_add_listener(struct metrics *metrics, const char *purpose, const char *address, const char *opened_by,
+                     int has_tls)
 {
         struct metrics_listener **at = &metrics->listeners;
 
         while (*at != NULL)
                 at = &(*at)->next;
         *at = mem_alloc(sizeof(**at));
-        **at = (struct metrics_listener){NULL, purpose, mem_strdup(address), has_tls};
+        **at = (struct metrics_listener){NULL, purpose, mem_strdup(address), opened_by, has_tls};
 }
 
 struct connection_stats *

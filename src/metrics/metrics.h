@@ -99,8 +99,9 @@ void metrics_observe(struct metrics *metrics, enum metrics_histogram which, uint
 /* Count a transaction that was committed or aborted. */
 void metrics_count_transaction(struct metrics *metrics, int committed);
 
-/* Report a listening socket, for receiver or admin, which is a constant. Main thread. */
-void metrics_add_listener(struct metrics *metrics, const char *purpose, const char *address, int has_tls);
+/* Report a listening socket, for receiver or admin, opened by daemon or manager: constants. Main thread. */
+void metrics_add_listener(struct metrics *metrics, const char *purpose, const char *address,
+                          const char *opened_by, int has_tls);
 
 /* Return the counters that the receiver's servers count connections in. */
 struct connection_stats *metrics_connections(struct metrics *metrics);

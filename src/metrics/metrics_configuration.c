@@ -19,6 +19,7 @@ put_listeners(struct status_writer *writer)
                 status_writer_text(writer, "address", each->address);
                 json_flag(writer->json, "tls", each->has_tls);
                 status_writer_text(writer, "for", each->purpose);
+                status_writer_text(writer, "openedBy", each->opened_by);
                 json_close_object(writer->json);
         }
         json_close_array(writer->json);

@@ -51,6 +51,7 @@ struct metrics_listener {
         struct metrics_listener *next;
         const char *purpose; /* a constant */
         char *address;
+        const char *opened_by; /* a constant: daemon or manager */
         int has_tls;
 };
 

@@ -26,6 +26,7 @@ from authority import Authority
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
 from fake_service import FakeService, answers
 from installation import BUILD, Installation
+from manager import address_of, listening, pass_on
 from preload import FakeClock
 from reloading import reload
 from signing import SECRET, Delivery
@@ -548,6 +549,24 @@ def stopped(installation):
 
 def test_daemon_down(installation, stopped):
     expect(examine(installation, stopped.config), EX_UNAVAILABLE, "listen unix:", "systemctl start gatepostd")
+
+
+def test_socket_unit_that_listens_on_another_address(installation, stopped):
+    """Sockets of systemd replace `listen`, which the command line looks at."""
+    passed = listening()
+    listen = stopped.config["receiver"]["listen"]
+    daemon = pass_on(stopped, [passed], "receiver").start().wait_until_ready()
+    checkup = examine(installation, file_of(daemon))
+    expect(checkup, EX_CONFIG, f"listen {listen}: nothing listens there: the gatepostd of {file_of(daemon)} listens on {address_of(passed)}, "
+           f"opened by systemd for a socket unit, and `listen` is {listen}", "ListenStream")
+    passed.close()
+
+
+def test_changed_listen_needs_a_restart(installation, stopped):
+    daemon = stopped.start().wait_until_ready()
+    daemon.config["receiver"]["listen"] = f"127.0.0.1:{free_port()}"
+    expect(examine(installation, daemon.config), EX_CONFIG, f"listens on {daemon.addresses[0]}, and `listen` is 127.0.0.1:",
+           "systemctl restart gatepostd")
 
 
 def test_daemon_not_ready(installation, stopped):
