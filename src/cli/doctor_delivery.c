@@ -57,14 +57,11 @@ make_body(const struct config_source *source)
 static int
 choose_url(const struct doctor *doctor, const struct config_source *source, struct own_url *to)
 {
-        const char *url = doctor->url, *host = url == NULL ? NULL : strstr(url, "://");
-
-        if (url == NULL)
+        if (doctor->url == NULL)
                 return own_url_make(&doctor->config->listen[0], doctor->config->tls_certificate_file,
                                     source->path, to);
         *to = (struct own_url){0};
-        to->url = mem_printf("%s%s%s", host == NULL ? "http://" : "", url,
-                             strchr(host == NULL ? url : host + 3, '/') == NULL ? source->path : "");
+        to->url = doctor_url_make(doctor->url, source);
         return 0;
 }
 
@@ -248,6 +245,36 @@ pause_after_refusal(void)
                 clock_sleep_ms(REFUSAL_PAUSE_MS);
 }
 
+/* Report that --to leads to no source. Returns whether it is so. */
+static int
+report_strange_url(struct doctor *doctor)
+{
+        const struct config *config = doctor->config;
+        char *shown;
+
+        if (doctor->url == NULL || !doctor_url_has_path(doctor->url) ||
+            doctor_url_source(config, doctor->url) != NULL)
+                return 0;
+        shown = uri_hide_userinfo(doctor->url);
+        doctor_begin(doctor, "delivery", "%s", shown);
+        free(shown);
+        doctor_fail(doctor, EX_USAGE, "no source of %s has a `path` with which this URL ends", doctor->file);
+        doctor_remedy(
+            doctor,
+            "end --to with the path of a source, such as %s, or leave the path out: then each source "
+            "is tested",
+            config->sources[0].path);
+        return 1;
+}
+
+/* Whether a source is tested: with a path in --to, it is the one that has it. */
+static int
+is_tested(const struct doctor *doctor, const struct config_source *source)
+{
+        return doctor->url == NULL || !doctor_url_has_path(doctor->url) ||
+               doctor_url_source(doctor->config, doctor->url) == source;
+}
+
 static void
 send_all(struct doctor *doctor, struct doctor_trail *trail)
 {
@@ -257,6 +284,8 @@ send_all(struct doctor *doctor, struct doctor_trail *trail)
         for (size_t s = 0; s < config->n_sources; s++) {
                 struct own_url to;
 
+                if (!is_tested(doctor, &config->sources[s]))
+                        continue;
                 if (choose_url(doctor, &config->sources[s], &to) != 0) {
                         doctor_begin(doctor, "delivery", "%s", "");
                         doctor_skip(doctor, "only gatepostd knows its port; give --to URL");
@@ -302,6 +331,8 @@ doctor_check_delivery(struct doctor *doctor)
                 doctor_skip(doctor, "%s", obstacle);
                 return;
         }
+        if (report_strange_url(doctor))
+                return;
         trail = doctor_trail_begin(doctor);
         send_all(doctor, trail);
         doctor_trail_follow(doctor, trail);

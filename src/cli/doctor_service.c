@@ -1,7 +1,6 @@
 #include "cli/doctor.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sysexits.h>
 
 #include "base/uri.h"
@@ -24,17 +23,6 @@ list_events(const struct subscription_view *view, char *text, size_t size)
         }
 }
 
-/* Whether the URL leads to the source: it is the given one, or ends with the source's path. */
-static int
-leads_to(const struct doctor *doctor, const struct config_source *source, const char *url)
-{
-        size_t len = strlen(url), path_len = strlen(source->path);
-
-        if (doctor->url != NULL && subscription_same_url(url, doctor->url))
-                return 1;
-        return len > path_len && strcmp(url + len - path_len, source->path) == 0;
-}
-
 static void
 check_source(struct doctor *doctor, const struct config_source *source,
              const struct subscription_views *views)
@@ -44,7 +32,8 @@ check_source(struct doctor *doctor, const struct config_source *source,
 
         doctor_begin(doctor, "webhook", "[source %s]", source->name);
         for (size_t i = 0; i < views->n; i++) {
-                if (views->items[i].url == NULL || !leads_to(doctor, source, views->items[i].url))
+                if (views->items[i].url == NULL ||
+                    doctor_url_source(doctor->config, views->items[i].url) != source)
                         continue;
                 if (n++ > 0)
                         doctor_begin(doctor, "webhook", "[source %s]", source->name);

@@ -31,7 +31,7 @@ from preload import FakeClock
 from reloading import reload
 from signing import SECRET, Delivery
 
-EX_UNAVAILABLE, EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 69, 75, 77, 78
+EX_USAGE, EX_UNAVAILABLE, EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 64, 69, 75, 77, 78
 UTF_8 = {"LC_ALL": "C.UTF-8"}
 OTHER_SECRET = b"another secret, of the tests of doctor"
 
@@ -889,6 +889,39 @@ def test_password_in_a_url_is_not_shown(installation, receiver, service):
     assert "answered 503" in checkup.cause and "http://***@127.0.0.1:" in checkup.cause
     assert any("https://***@gateway.example/webhooks/invoicing has the events *" in line for line in checkup.lines)
     assert "hunter2" not in "\n".join(checkup.lines) + checkup.stderr
+
+
+@pytest.fixture
+def two_sources(installation):
+    config = by_sockets(installation)
+    config["receiver"]["listen"] = ["127.0.0.1:0", config["receiver"]["listen"]]
+    config.source("orders", b"the secret of the orders of the tests", kind="/meta/type", key="delivery-id")
+    installation.create_topics(config)
+    return installation.start(config)
+
+
+def deliveries_of(checkup):
+    return [line.removeprefix("✓ delivery ").split(", secret")[0] for line in checkup.lines if line.startswith("✓ delivery ")]
+
+
+def test_path_of_the_url_chooses_the_source(installation, two_sources):
+    base = f"http://{two_sources.address}"
+    for path, source in (("/webhooks/invoicing", "invoicing"), ("/webhooks/orders", "orders"), ("/webhooks/orders?from=here", "orders")):
+        checkup = examine(installation, file_of(two_sources), "--to", base + path)
+        assert checkup.status == 0 and deliveries_of(checkup) == [base + path], checkup.lines
+        assert f"[source {source}]" in "".join(line for line in checkup.lines if line.startswith("✓ delivery "))
+    both = [f"{base}/webhooks/invoicing", f"{base}/webhooks/orders"]
+    for url in (base, f"{base}/", two_sources.address):
+        assert deliveries_of(examine(installation, file_of(two_sources), "--to", url)) == both
+    checkup = examine(installation, file_of(two_sources), "--to", f"{base}?from=here")
+    assert checkup.status == 0 and deliveries_of(checkup) == [f"{url}?from=here" for url in both]
+
+
+def test_path_of_the_url_that_no_source_has_is_refused(installation, two_sources):
+    for path in ("/elsewhere", "/webhooks/invoicing/", "/elsewhere?/webhooks/orders"):
+        url = f"http://{two_sources.address}{path}"
+        expect(examine(installation, file_of(two_sources), "--to", url), EX_USAGE, f"delivery {url}", "no source of ", "leave the path out")
+    assert two_sources.metric("gatepost_requests_total", outcome="not_found") == 0
 
 
 def change_secret(config):
