@@ -29,6 +29,7 @@ struct listener_check {
         const struct config_listen *listen;
         struct own_address address;
         struct dial dial;
+        int wants_certificate; /* of the client; gatepostd asks for one only if it requires one */
 };
 
 /* Connect, and send the PROXY header where one is required. Returns 0, or -1 with the reason. */
@@ -182,6 +183,37 @@ report_certificate(struct listener_check *check)
                             SSL_get_version(check->dial.session), names);
 }
 
+/* OpenSSL calls this when the other side asks for a certificate of the client. Sends none. */
+static int
+on_certificate_wanted(SSL *session, X509 **certificate, EVP_PKEY **key)
+{
+        struct listener_check *check = SSL_CTX_get_app_data(SSL_get_SSL_CTX(session));
+
+        (void)certificate;
+        (void)key;
+        check->wants_certificate = 1;
+        return 0;
+}
+
+/* Report a connection that failed for want of a certificate of the client. */
+static void
+report_wanted(struct listener_check *check)
+{
+        struct doctor *doctor = check->doctor;
+
+        if (doctor->config->tls_client_ca_file != NULL) {
+                doctor_skip(doctor, "it requires a certificate of the client, and this command has none");
+                return;
+        }
+        doctor_fail(
+            doctor, EX_CONFIG,
+            "it requires a certificate of the client, but %s has no tls_client_ca_file: gatepostd runs "
+            "with another configuration",
+            doctor->file);
+        doctor_remedy(doctor, "systemctl reload gatepostd, or set tls_client_ca_file in [receiver] of %s",
+                      doctor->file);
+}
+
 static int
 secure(struct listener_check *check)
 {
@@ -197,11 +229,17 @@ secure(struct listener_check *check)
                 doctor_skip(doctor, "OpenSSL cannot verify certificates on this machine");
                 return 0;
         }
+        SSL_CTX_set_app_data(context, check);
+        SSL_CTX_set_client_cert_cb(context, on_certificate_wanted);
         result = dial_secure(&check->dial, context, NULL, TIMEOUT_MS, &failure, &error);
         SSL_CTX_free(context);
         if (result == 0) {
                 report_certificate(check);
                 return 1;
+        }
+        if (check->wants_certificate) { /* before TLS 1.3, the handshake fails */
+                report_wanted(check);
+                return 0;
         }
         doctor_fail(doctor, EX_CONFIG, "no TLS: %s; the configuration has a certificate", error.text);
         doctor_remedy(doctor,
@@ -227,6 +265,7 @@ get(struct listener_check *check, const char *path, char head[HEAD_MAX], enum di
         head[0] = '\0';
         while (result == 0 && len + 1 < HEAD_MAX && strstr(head, "\r\n\r\n") == NULL) {
                 left_ms = until_ms - clock_monotonic_ms();
+                *failure = DIAL_TIMED_OUT;
                 if (left_ms <= 0 || terminal_is_interrupted())
                         return error_set(error, "the answer takes longer than %d s", TIMEOUT_MS / 1000);
                 result = dial_receive(&check->dial, head + len, 1, (int)left_ms, failure, error);
@@ -271,8 +310,13 @@ identify(struct listener_check *check)
 
         if (doctor->config->certificate != NULL)
                 doctor_begin(doctor, "listen", "%s", check->listen->text);
-        if (result != 0 && doctor->config->tls_client_ca_file != NULL)
-                doctor_skip(doctor, "it requires a certificate of the client, and this command has none");
+        if (result != 0 && check->wants_certificate && failure != DIAL_TIMED_OUT)
+                report_wanted(check);
+        else if (result == 0 && is_of_gatepostd(head) && doctor->config->tls_client_ca_file != NULL)
+                doctor_warn(doctor,
+                            "gatepostd answers without a certificate of the client, but %s has "
+                            "tls_client_ca_file: systemctl reload gatepostd",
+                            doctor->file);
         else if (result == 0 && is_of_gatepostd(head))
                 doctor_pass(doctor, "gatepostd answers");
         else if (result == 0 || head[0] != '\0')

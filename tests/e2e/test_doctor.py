@@ -8,6 +8,7 @@ import pty
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import tempfile
@@ -1061,6 +1062,43 @@ def test_certificate_of_clients_is_required(installation, stopped, authority):
     daemon = stopped.start().wait_until_ready()
     checkup = examine(installation, file_of(daemon))
     assert checkup.status == 0 and len([line for line in checkup.having("-") if "certificate of the client" in line]) == 2, checkup.lines
+
+
+def test_certificates_of_clients_in_the_daemon_or_the_file_only(installation, stopped, authority):
+    """In the one case a GET fails with a broken pipe, in the other it is answered."""
+    stopped.config.tls(*authority.issue("half"))
+    stopped.config["receiver"]["tls_client_ca_file"] = authority.certificate
+    daemon = stopped.start().wait_until_ready()
+    del daemon.config["receiver"]["tls_client_ca_file"]
+    checkup = examine(installation, daemon.config)
+    expect(checkup, EX_CONFIG, "listen unix:", "it requires a certificate of the client, but ", "has no tls_client_ca_file",
+           "systemctl reload gatepostd")
+    reload(daemon)
+    assert examine(installation, file_of(daemon)).status == 0
+    daemon.config["receiver"]["tls_client_ca_file"] = authority.certificate
+    checkup = examine(installation, daemon.config)
+    assert checkup.status == 0 and any(line.startswith("! listen ") and "without a certificate of the client" in line
+                                       for line in checkup.lines), checkup.lines
+
+
+def test_only_the_missing_certificate_of_the_client_is_a_skip(installation, stopped, authority):
+    """Another server accepts the handshake, and closes the connection."""
+    certificate, key = authority.issue("other-server")
+    stopped.config.tls(certificate, key)
+    stopped.config["receiver"]["tls_client_ca_file"] = authority.certificate
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    def answer(server):
+        with contextlib.suppress(OSError):
+            connection, _ = server.accept()
+            with context.wrap_socket(connection, server_side=True) as secured:
+                secured.recv(65536)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=answer, args=(server,), daemon=True).start()
+        stopped.config["receiver"]["listen"] = "%s:%d" % server.getsockname()
+        expect(examine(installation, stopped.config), EX_UNAVAILABLE, "no answer to HTTP: ")
 
 
 # Files
