@@ -120,6 +120,30 @@ report_kafka(struct doctor *doctor)
             "finds it ready in a minute");
 }
 
+/* A daemon answers 503: report why. */
+static void
+report_unready(struct doctor *doctor, const char *what, const char *reasons)
+{
+        const char *instance = doctor->config->instance;
+
+        if (strstr(reasons, rd_kafka_err2str(RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)) != NULL) {
+                doctor_fail(
+                    doctor, EX_CONFIG,
+                    "not %s: another router has the same `instance`, %s, and each takes the partitions "
+                    "from the other: %s",
+                    what, instance, reasons);
+                doctor_remedy(
+                    doctor,
+                    "give each router its own `instance` in [gatepost], and restart those that had %s",
+                    instance);
+                return;
+        }
+        doctor_fail(doctor, EX_UNAVAILABLE, "not %s: %s", what, reasons);
+        doctor_remedy(doctor,
+                      "the reason is above; the log has more: journalctl -u gatepostd. While a router "
+                      "restores, wait");
+}
+
 /* Check /healthz or /readyz. Returns whether it is 200. */
 static int
 check_path(struct doctor *doctor, const char *path, const char *what)
@@ -146,10 +170,7 @@ check_path(struct doctor *doctor, const char *path, const char *what)
         } else if (answer.status == 200) {
                 doctor_pass(doctor, "%s", what);
         } else if (answer.status == 503) {
-                doctor_fail(doctor, EX_UNAVAILABLE, "not %s: %s", what, reasons);
-                doctor_remedy(doctor,
-                              "the reason is above; the log has more: journalctl -u gatepostd. While a "
-                              "router restores, wait");
+                report_unready(doctor, what, reasons);
         } else {
                 doctor_fail(doctor, EX_UNAVAILABLE,
                             "another program than gatepostd answers on %s, with status %d",

@@ -582,6 +582,26 @@ def test_daemon_not_ready(installation, stopped):
     assert not any(line.startswith("✓ delivery") for line in checkup.lines)
 
 
+def test_two_routers_with_the_same_instance(installation, service):
+    """Each is ready at times, so the answers are kept."""
+    installation.create_topics()
+    first, second = (installation.daemon(by_sockets(installation, "router")) for _ in range(2))
+    second.config["gatepost"]["instance"] = instance = first.config["gatepost"]["instance"]
+    first.start().wait_until_ready()
+    second.start()
+
+    def is_fenced():
+        answer = first.admin("/readyz")
+        return answer.status == 503 and b"fenced" in answer.body and answer
+    readyz, status = waiting.until(is_fenced, 60, "the router to be fenced"), status_of(first)
+    second.stop()
+    first.stop()
+    service.faults = [answers(200, body=b"ok"), answers(200, status), answers(503, body=readyz.body)]
+    first.config["admin"]["listen"] = service.url.split("/")[2]
+    expect(examine(installation, first.config), EX_CONFIG, f"daemon /readyz: not ready: another router has the same `instance`, {instance}",
+           "give each router its own `instance`")
+
+
 def status_of(daemon):
     return daemon.admin("/status").json
 
