@@ -107,6 +107,9 @@ void doctor_check_delivery(struct doctor *doctor);
 void doctor_check_clock(struct doctor *doctor);
 void doctor_check_service(struct doctor *doctor);
 
+/* doctor_files.c: Say what to do about a file that this user may not read; the path may be NULL. */
+void doctor_files_advise(struct doctor *doctor, const char *path);
+
 /* doctor_url.c: Return the source that a URL leads to, by the end of its path, or NULL. */
 const struct config_source *doctor_url_source(const struct config *config, const char *url);
 

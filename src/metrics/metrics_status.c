@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "kafka/outage.h"
@@ -35,6 +36,7 @@ put_process(struct status_writer *writer)
         status_writer_text(writer, "time", clock_format_s(now_s, time));
         json_number(writer->json, "startTimeSeconds", writer->metrics->start_s);
         json_number(writer->json, "uptimeSeconds", now_s - writer->metrics->start_s);
+        json_number(writer->json, "userId", (int64_t)geteuid());
         put_versions(writer);
 }
 

@@ -596,7 +596,7 @@ def test_two_routers_with_the_same_instance(installation, service):
     readyz, status = waiting.until(is_fenced, 60, "the router to be fenced"), status_of(first)
     second.stop()
     first.stop()
-    service.faults = [answers(200, body=b"ok"), answers(200, status), answers(503, body=readyz.body)]
+    service.faults = [answers(200, status), answers(200, body=b"ok"), answers(200, status), answers(503, body=readyz.body)]
     first.config["admin"]["listen"] = service.url.split("/")[2]
     expect(examine(installation, first.config), EX_CONFIG, f"daemon /readyz: not ready: another router has the same `instance`, {instance}",
            "give each router its own `instance`")
@@ -1165,20 +1165,74 @@ def test_each_later_failure_keeps_its_remedy(offline):
     assert checkup.having("✗")[1].endswith(f"; make one: gatepost secret new {config.directory}/second")
 
 
-def test_secret_that_this_user_cannot_read(offline):
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_secret_that_this_user_cannot_read(offline, is_inside):
+    """Inside a directory that the user cannot enter, the mode of the file does not matter."""
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         directory.chmod(0o755)
         program = shutil.copy(BUILD / "gatepost", directory)  # the build may be in a directory that others cannot enter
         config = offline.config()
         config.directory = directory
-        config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET)
+        if is_inside:
+            (config.directory / "private").mkdir(0o700)
+        config["source invoicing"]["secret_file"] = config.secret_file("private/secret" if is_inside else "secret", SECRET)
         path = config.write()
         path.chmod(0o644)
         done = subprocess.run([program, "-c", path, "doctor"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
                               env=ENVIRONMENT | UTF_8, user=65533, group=65533, extra_groups=[])
     assert_no_sanitizer_report(done.stderr)
-    expect(Checkup(done), EX_NOPERM, "cannot open", "Permission denied", "sudo -u gatepost gatepost -c")
+    expect(Checkup(done), EX_NOPERM, "cannot open", "Permission denied", "sudo -u gatepost gatepost -c",
+           f"chgrp gatepost {directory}/private && chmod g+x {directory}/private" if is_inside else "chgrp gatepost FILE && chmod 0640 FILE")
+
+
+@pytest.fixture
+def router_of_nobody(offline, service):
+    """A function that examines a router which runs as nobody, by its report; its directory can be entered by anybody."""
+    with tempfile.TemporaryDirectory() as name:
+        config = offline.config("router")
+        config.directory = pathlib.Path(name)
+        config.directory.chmod(0o755)
+        secret = config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET)
+        config["admin"]["listen"] = service.url.split("/")[2]
+
+        def run():
+            file = config.write()
+            for path in (secret, file):
+                os.chown(path, 0, 65534)
+                os.chmod(path, 0o640)
+            service.faults = [answers(200, {"userId": 65534})]
+            return examine(offline, str(file))
+        run.config = config
+        yield run
+
+
+def test_directory_that_the_daemons_user_cannot_write(router_of_nobody):
+    config = router_of_nobody.config
+    config["router"]["state"] = str(config.directory / "state")
+    checkup = router_of_nobody()
+    expect(checkup, EX_NOPERM, f"files {config.directory}/state: the daemon's user, nobody, cannot write {config.directory}: Permission denied",
+           f"install -d -o nobody -m 0700 {config.directory}/state")
+    assert f"✓ files {config['source invoicing']['secret_file']}: the daemon's user, nobody, may read it" in checkup.lines
+    (config.directory / "state").mkdir(0o700)
+    expect(router_of_nobody(), EX_NOPERM, f"files {config.directory}/state: the daemon's user, nobody, cannot write it: Permission denied")
+    os.chown(config.directory / "state", 65534, 65534)
+    assert f"✓ files {config.directory}/state: the daemon's user, nobody, may write it" in router_of_nobody().lines
+
+
+def test_file_in_a_directory_that_the_daemons_user_cannot_enter(router_of_nobody, authority):
+    config = router_of_nobody.config
+    private = config.directory / "private"
+    private.mkdir(0o700)
+    shutil.copy(authority.certificate, private / "ca.pem")
+    (private / "ca.pem").chmod(0o644)
+    config["kafka"].update({"security.protocol": "ssl", "ssl.ca.location": private / "ca.pem"})
+    expect(router_of_nobody(), EX_NOPERM, f"files {private}/ca.pem: the daemon's user, nobody, cannot read it: Permission denied; remedy: ",
+           f"let nobody enter the directory: chgrp nogroup {private} && chmod g+x {private}")
+
+
+def test_unknown_user_of_the_daemon_is_a_warning(offline):
+    assert any(line.startswith("! files: root can read all files") for line in examine(offline, by_sockets(offline)).lines)
 
 
 # The service
