@@ -225,7 +225,7 @@ client_new_reader(const struct config *config, const char *bootstrap, int at_ful
             {"session.timeout.ms", KAFKA_SESSION_TIMEOUT_MS, 1},
             {at_full_speed ? "queued.max.messages.kbytes" : NULL, "16384", 1},
             {waits_a_second ? "topic.metadata.refresh.interval.ms" : "fetch.queue.backoff.ms",
-             waits_a_second ? "20" : "10", 1},
+             waits_a_second ? "50" : "10", 1},
             {NULL, NULL, 0},
         };
         rd_kafka_t *client =
