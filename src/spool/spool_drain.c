@@ -253,6 +253,7 @@ append_again(struct spool_drain *drain, struct segment_drain *segment)
                         return;
                 }
         }
+        atomic_fetch_add(&drain->stats->refused, segment_drain_refused(segment));
         (void)kept_segments_add(&drain->kept, segment_drain_number(segment), segment, 1);
         drain->n_ended++;
 }

@@ -212,6 +212,24 @@ START_TEST(test_refused_record_delays_no_other_segment)
 }
 END_TEST
 
+START_TEST(test_refused_record_beside_a_failed_one_is_counted_once)
+{
+        store(1);
+        fake_fates[4] = FAKE_REFUSED;
+        fake_fates[7] = FAKE_FAILED;
+        start(1, NULL, NULL);
+        for (int i = 0; i < LIMIT && (fake_appended[7] < 4 || atomic_load(&stats.refused) != 1); i++) {
+                disk_pass_time(10);
+                (void)poll(NULL, 0, 1);
+        }
+        ck_assert_uint_eq(atomic_load(&stats.refused), 1);
+        fake_fates[4] = fake_fates[7] = FAKE_ACKNOWLEDGED;
+        await(SPOOL_DRAIN_EMPTY, 10);
+        ck_assert_uint_eq(atomic_load(&stats.refused), 0);
+        expect_acknowledged(0, 10);
+}
+END_TEST
+
 START_TEST(test_failures_are_repeated)
 {
         struct error error;
@@ -382,6 +400,7 @@ suite_spool_drain(void)
         tcase_add_test(tcase, test_next_segments_are_drained_while_the_last_records_are_in_flight);
         tcase_add_test(tcase, test_records_are_counted_while_kafka_is_away);
         tcase_add_test(tcase, test_refused_record_delays_no_other_segment);
+        tcase_add_test(tcase, test_refused_record_beside_a_failed_one_is_counted_once);
         tcase_add_test(tcase, test_failures_are_repeated);
         tcase_add_loop_test(tcase, test_damaged_segments_are_put_aside_and_delay_no_other, 0, 2);
         tcase_add_loop_test(tcase, test_segment_that_cannot_be_opened_delays_no_other, 0, 2);
