@@ -41,6 +41,15 @@ spool_stats_reduce(atomic_uint_fast64_t *gauge, uint64_t amount)
                 ;
 }
 
+void
+spool_stats_clear_records(struct spool_stats *stats)
+{
+        uint_fast64_t left = atomic_load(&stats->records);
+
+        if (left > 0 && atomic_load(&stats->segments) == 0)
+                (void)atomic_compare_exchange_strong(&stats->records, &left, 0);
+}
+
 /* The threads do not reset oldest_ms when the last record has left. */
 int64_t
 spool_stats_oldest_ms(const struct spool_stats *stats)

@@ -29,12 +29,11 @@ drain_producer_end(struct drain_producer *appends)
 }
 
 int
-drain_producer_suits(const struct drain_producer *appends, enum producer_batching batching)
+drain_producer_works(const struct drain_producer *appends)
 {
         struct error error;
 
-        return appends->producer != NULL && appends->batching == batching &&
-               !producer_is_broken(appends->producer, &error);
+        return appends->producer != NULL && !producer_is_broken(appends->producer, &error);
 }
 
 int

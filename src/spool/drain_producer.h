@@ -35,8 +35,8 @@ void drain_producer_init(struct drain_producer *appends, const struct config *co
 /* Close it, and log what has not been logged yet. */
 void drain_producer_end(struct drain_producer *appends);
 
-/* Whether it is open, not broken, and batches so. */
-int drain_producer_suits(const struct drain_producer *appends, enum producer_batching batching);
+/* Whether it is open and not broken. */
+int drain_producer_works(const struct drain_producer *appends);
 
 /* Open it. Return 0, or -1 after noting the reason. */
 int drain_producer_open(struct drain_producer *appends, enum producer_batching batching) MUST_CHECK;

@@ -29,11 +29,10 @@ struct segment_drain {
         struct place *places;          /* of the records, ascending */
         size_t n;
         size_t next;       /* index of the record that is read next */
+        int has_changed;   /* it has a record that could not be read at first: list all again */
         int is_read;       /* the pass has read all records, or as far as was possible */
         int is_one_by_one; /* each record has a batch of its own, after a pass in which some were refused */
-        size_t n_failed;   /* in this pass */
-        size_t n_acknowledged; /* in this pass */
-        size_t n_refused;
+        struct segment_pass pass;
         size_t n_refused_together; /* in this pass, maybe for the size of their batch; not in n_refused */
         int64_t left_ms; /* reception of the oldest record that Kafka lacks after this pass; 0: none */
         size_t outstanding;
@@ -87,6 +86,21 @@ list_places(struct segment_drain *segment)
         return found;
 }
 
+/* Forget which records Kafka has: the router drops the second copies. */
+static int
+list_again(struct segment_drain *segment, struct error *error)
+{
+        if (open_reader(segment, error) != 0)
+                return -1;
+        free(segment->places);
+        segment->places = NULL;
+        segment->n = 0;
+        if (list_places(segment) != 0)
+                return error_set(error, "out of memory");
+        segment->has_changed = 0;
+        return 0;
+}
+
 struct segment_drain *
 segment_drain_open(const struct spool_directory *directory, uint64_t number, struct spool_stats *stats,
                    struct log_flood *refusals, struct error *error)
@@ -136,10 +150,12 @@ segment_drain_summary(const struct segment_drain *segment)
 int
 segment_drain_begin(struct segment_drain *segment, struct error *error)
 {
+        if (segment->has_changed && list_again(segment, error) != 0)
+                return -1;
         segment->is_read = 0;
         segment->is_one_by_one |= segment->n_refused_together > 0;
         segment->n_refused_together = 0;
-        segment->n_failed = segment->n_acknowledged = segment->n_refused = 0;
+        segment->pass = (struct segment_pass){0};
         segment->left_ms = 0;
         for (size_t i = 0; i < segment->n; i++) {
                 if (segment->places[i].fate == FATE_REFUSED)
@@ -162,7 +178,7 @@ refuse(struct segment_drain *segment, size_t index, const char *reason)
         char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
 
         segment->places[index].fate = FATE_REFUSED;
-        if (segment->n_refused++ == 0)
+        if (segment->pass.n_refused++ == 0)
                 log_flood(segment->refusals, LOG_LEVEL_ERROR,
                           "Kafka refuses a spooled delivery; its segment stays last_segment=%s "
                           "last_record=%zu last_reason=%s",
@@ -258,8 +274,10 @@ read_next(struct segment_drain *segment, struct segment_record *record, struct e
         while ((found = segment_reader_next(segment->reader, record)) > 0) {
                 while (segment->next < segment->n && segment->places[segment->next].offset < record->offset)
                         segment->next++;
-                if (segment->next == segment->n || segment->places[segment->next].offset != record->offset)
-                        return error_set(error, "the segment has changed while it was drained");
+                segment->has_changed =
+                    segment->next == segment->n || segment->places[segment->next].offset != record->offset;
+                if (segment->has_changed)
+                        return error_set(error, "more of the segment can be read than before");
                 if (segment->places[segment->next].fate == FATE_UNKNOWN)
                         return 1;
         }
@@ -283,7 +301,7 @@ segment_drain_send(struct segment_drain *segment, struct producer *producer,
                         break;
                 }
                 if (found < 0 || append(segment, producer, &record, error) != 0) {
-                        segment->n_failed++; /* the reader is past it: another pass will find it */
+                        segment->pass.n_failed++; /* the reader is past it: another pass will find it */
                         segment->is_read = 1;
                         return -1;
                 }
@@ -305,7 +323,7 @@ segment_drain_report(void *arg, const struct producer_outcome *outcome)
                 note_left(segment, sent->received_ms);
         if (outcome->failure == NULL) {
                 segment->places[sent->index].fate = FATE_ACKNOWLEDGED;
-                segment->n_acknowledged++;
+                segment->pass.n_acknowledged++;
                 atomic_fetch_add(&segment->stats->drained, 1);
                 spool_stats_reduce(&segment->stats->records,
                                    1); /* one that is drained anew is not counted again */
@@ -316,7 +334,7 @@ segment_drain_report(void *arg, const struct producer_outcome *outcome)
                 refuse(segment, sent->index, outcome->failure);
         } else {
                 segment->places[sent->index].fate = FATE_UNKNOWN;
-                segment->n_failed++;
+                segment->pass.n_failed++;
         }
         free(sent);
         return segment;
@@ -331,7 +349,7 @@ segment_drain_result(const struct segment_drain *segment)
 {
         if (segment->outstanding > 0 || !segment->is_read)
                 return SEGMENT_DRAIN_MORE;
-        if (segment->n_failed > 0 || segment->n_refused_together > 0)
+        if (segment->pass.n_failed > 0 || segment->n_refused_together > 0)
                 return SEGMENT_DRAIN_AGAIN;
         for (size_t i = 0; i < segment->n; i++) {
                 if (segment->places[i].fate != FATE_ACKNOWLEDGED)
@@ -345,6 +363,14 @@ int64_t
 segment_drain_oldest_ms(const struct segment_drain *segment)
 {
         return segment->left_ms != 0 ? segment->left_ms : segment->summary.oldest_ms;
+}
+
+void
+segment_drain_narrow(const struct segment_drain *segment, struct segment_drain_window *window)
+{
+        window->records -= segment->outstanding < window->records ? segment->outstanding : window->records;
+        window->bytes -=
+            segment->outstanding_bytes < window->bytes ? segment->outstanding_bytes : window->bytes;
 }
 
 int
@@ -380,22 +406,10 @@ segment_drain_batching(const struct segment_drain *segment)
         return segment->is_one_by_one ? PRODUCER_SINGLE : PRODUCER_BULK;
 }
 
-size_t
-segment_drain_acknowledged(const struct segment_drain *segment)
+const struct segment_pass *
+segment_drain_pass(const struct segment_drain *segment)
 {
-        return segment->n_acknowledged;
-}
-
-size_t
-segment_drain_failed(const struct segment_drain *segment)
-{
-        return segment->n_failed;
-}
-
-size_t
-segment_drain_refused(const struct segment_drain *segment)
-{
-        return segment->n_refused;
+        return &segment->pass;
 }
 
 void
@@ -405,7 +419,7 @@ segment_drain_fail_outstanding(struct segment_drain *segment)
                 if (segment->places[i].fate != FATE_SENT)
                         continue;
                 segment->places[i].fate = FATE_UNKNOWN;
-                segment->n_failed++;
+                segment->pass.n_failed++;
                 segment->outstanding--;
         }
         segment->outstanding_bytes = 0;

@@ -22,6 +22,13 @@ struct segment_drain_window {
         uint64_t bytes;
 };
 
+/* The number of records that Kafka has acknowledged in a pass; that failed; that it refuses. */
+struct segment_pass {
+        size_t n_acknowledged;
+        size_t n_failed;
+        size_t n_refused;
+};
+
 enum segment_drain_result {
         SEGMENT_DRAIN_MORE,  /* the window is full, or reports are missing */
         SEGMENT_DRAIN_AGAIN, /* the pass has ended, and some records failed, or were refused in a batch */
@@ -65,6 +72,9 @@ struct segment_drain *segment_drain_report(void *arg, const struct producer_outc
 /* Return how far the pass has come. */
 enum segment_drain_result segment_drain_result(const struct segment_drain *segment);
 
+/* Take what is in flight of a segment off a window for another one. */
+void segment_drain_narrow(const struct segment_drain *segment, struct segment_drain_window *window);
+
 /* Whether the pass has read all records; some may still be in flight. */
 int segment_drain_is_read(const struct segment_drain *segment);
 
@@ -74,10 +84,8 @@ void segment_drain_note_damage(const struct segment_drain *segment);
 /* Return how the producer for this pass must batch. */
 enum producer_batching segment_drain_batching(const struct segment_drain *segment);
 
-/* Return the number of records of this pass that Kafka has acknowledged; that failed; that it refuses. */
-size_t segment_drain_acknowledged(const struct segment_drain *segment);
-size_t segment_drain_failed(const struct segment_drain *segment);
-size_t segment_drain_refused(const struct segment_drain *segment);
+/* Return what has become of the records in this pass. */
+const struct segment_pass *segment_drain_pass(const struct segment_drain *segment);
 
 /*
  * Return when the oldest record was received that Kafka lacks after this pass, in ms since the epoch, or a

@@ -78,10 +78,12 @@ has_producer(struct spool_drain *drain)
 {
         enum producer_batching batching = segment_drain_batching(drain->segment);
 
-        if (drain_producer_suits(&drain->appends, batching))
-                return 1;
-        if (drain->finishing != NULL && drain->appends.batching != batching)
-                return 0; /* its records are still in flight */
+        if (drain_producer_works(&drain->appends)) {
+                if (drain->appends.batching == batching)
+                        return 1;
+                if (drain->finishing != NULL)
+                        return 0; /* its records are still in flight */
+        }
         close_producer(drain);
         if (drain_producer_open(&drain->appends, batching) == 0)
                 return 1;
@@ -140,7 +142,8 @@ begin_segment(struct spool_drain *drain, uint64_t number)
                 is_new = !kept.was_read;
                 drain->segment = kept.segment;
                 if (drain->segment != NULL)
-                        atomic_fetch_sub(&drain->stats->refused, segment_drain_refused(drain->segment));
+                        atomic_fetch_sub(&drain->stats->refused,
+                                         segment_drain_pass(drain->segment)->n_refused);
         }
         if (drain->segment == NULL)
                 drain->segment = open_segment(drain, number, is_new);
@@ -232,15 +235,19 @@ finish_segment(struct spool_drain *drain, struct segment_drain *segment)
         drain->n_ended++;
 }
 
-/* Some records failed, maybe before Kafka was back, or were refused in a batch. Takes the segment over. */
+/*
+ * Some records failed, maybe before Kafka was back, or were refused in a batch. A producer most of whose
+ * records fail is replaced by a more patient one: it may be stuck, or Kafka takes longer than ack_timeout.
+ * Takes the segment over.
+ */
 static void
 append_again(struct spool_drain *drain, struct segment_drain *segment)
 {
-        int has_failed = segment_drain_failed(segment) > 0;
+        int has_failed = segment_drain_pass(segment)->n_failed > 0;
         struct error error;
 
-        if (segment_drain_acknowledged(segment) == 0) {
-                close_producer(drain); /* it may be stuck */
+        if (segment_drain_pass(segment)->n_acknowledged <= segment_drain_pass(segment)->n_failed) {
+                close_producer(drain);
                 drain_producer_be_patient(&drain->appends);
         }
         if (drain->segment == NULL && (!has_failed || drain->appends.is_proven)) {
@@ -253,7 +260,7 @@ append_again(struct spool_drain *drain, struct segment_drain *segment)
                         return;
                 }
         }
-        atomic_fetch_add(&drain->stats->refused, segment_drain_refused(segment));
+        atomic_fetch_add(&drain->stats->refused, segment_drain_pass(segment)->n_refused);
         (void)kept_segments_add(&drain->kept, segment_drain_number(segment), segment, 1);
         drain->n_ended++;
 }
@@ -274,7 +281,7 @@ end_pass(struct spool_drain *drain, struct segment_drain **place)
         } else if (result == SEGMENT_DRAIN_AGAIN) {
                 append_again(drain, segment);
         } else {
-                atomic_fetch_add(&drain->stats->refused, segment_drain_refused(segment));
+                atomic_fetch_add(&drain->stats->refused, segment_drain_pass(segment)->n_refused);
                 keep(drain, segment_drain_number(segment), segment,
                      "Kafka refuses records of it, or they cannot be read any more");
         }
@@ -285,7 +292,7 @@ static int
 is_ahead(const struct spool_drain *drain)
 {
         return drain->segment != NULL && drain->finishing == NULL && drain->appends.is_proven &&
-               segment_drain_is_read(drain->segment) && segment_drain_failed(drain->segment) == 0;
+               segment_drain_is_read(drain->segment) && segment_drain_pass(drain->segment)->n_failed == 0;
 }
 
 static int
@@ -325,6 +332,7 @@ take_segment(struct spool_drain *drain)
                 return;
         if (drain->finishing == NULL && drain->writer != NULL && atomic_load(&drain->stats->segments) == 0) {
                 atomic_store(&drain->state, SPOOL_DRAIN_EMPTY);
+                spool_stats_clear_records(drain->stats);
                 close_producer(drain); /* an idle one would keep its connections */
                 drain->appends.patience = 1;
                 return;
@@ -336,18 +344,19 @@ take_segment(struct spool_drain *drain)
                 count_segments(drain);
 }
 
-/* Send what the window has room for. */
+/* Send what the window has room for, beside the last records of the segment before. */
 static void
 send_records(struct spool_drain *drain)
 {
-        const struct segment_drain_window *window =
-            drain->owner.has_traffic(drain->owner.arg) ? &beside : &alone;
+        struct segment_drain_window window = !drain->appends.is_proven                    ? trial
+                                             : drain->owner.has_traffic(drain->owner.arg) ? beside
+                                                                                          : alone;
         struct error error;
 
-        if (!drain->appends.is_proven)
-                window = &trial;
+        if (drain->finishing != NULL)
+                segment_drain_narrow(drain->finishing, &window);
         if (drain->owner.may_append(drain->owner.arg) &&
-            segment_drain_send(drain->segment, drain->appends.producer, window, &error) != 0)
+            segment_drain_send(drain->segment, drain->appends.producer, &window, &error) != 0)
                 drain_producer_note_failure(&drain->appends, error.text);
 }
 
