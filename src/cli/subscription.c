@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/uri.h"
 #include "cli/command.h"
 #include "cli/source_choice.h"
 #include "config/secrets.h"
@@ -137,13 +138,22 @@ subscription_print_events(const struct subscription_view *view)
         }
 }
 
+char *
+subscription_shown_url(const struct subscription_view *view)
+{
+        return view->url == NULL ? NULL : uri_hide_userinfo(view->url);
+}
+
 void
 subscription_print(const struct subscription_view *view)
 {
+        char *url = subscription_shown_url(view);
+
         text_print(stdout, view->id, strlen(view->id));
         putchar(' ');
-        if (view->url != NULL)
-                text_print(stdout, view->url, strlen(view->url));
+        if (url != NULL)
+                text_print(stdout, url, strlen(url));
+        free(url);
         putchar(' ');
         subscription_print_events(view);
         putchar('\n');
@@ -152,8 +162,11 @@ subscription_print(const struct subscription_view *view)
 void
 subscription_put_members(struct json_writer *json, const struct subscription_view *view)
 {
+        char *url = subscription_shown_url(view);
+
         json_member(json, "id", view->id);
-        json_member(json, "url", view->url);
+        json_member(json, "url", url);
+        free(url);
         json_open_array(json, "events");
         for (size_t i = 0; i < view->n_events; i++)
                 json_member(json, NULL, view->events[i]);

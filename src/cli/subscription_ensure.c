@@ -304,10 +304,12 @@ static void
 warn_different(const struct subscription_ensure *state)
 {
         const struct subscription_view *view = state->kept;
+        char *url = subscription_shown_url(view);
 
         fprintf(stderr,
                 "gatepost %s: the service shows the webhook differently than requested: ", command_name());
-        text_print(stderr, view->url, strlen(view->url));
+        text_print(stderr, url, strlen(url));
+        free(url);
         for (size_t i = 0; i < view->n_events; i++) {
                 fputc(i == 0 ? ' ' : ',', stderr);
                 text_print(stderr, view->events[i], strlen(view->events[i]));

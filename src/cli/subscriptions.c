@@ -102,9 +102,11 @@ print_list(const struct subscription_views *views)
                 printf("%-36s %-50s %s\n", "ID", "URL", "EVENTS");
         for (size_t i = 0; i < views->n; i++) {
                 const struct subscription_view *view = &views->items[i];
+                char *url = subscription_shown_url(view);
 
                 text_print_column(view->id, strlen(view->id), 36);
-                text_print_column(view->url, strlen(view->url), 50);
+                text_print_column(url, strlen(url), 50);
+                free(url);
                 subscription_print_events(view);
                 putchar('\n');
         }

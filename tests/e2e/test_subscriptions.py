@@ -96,6 +96,18 @@ def test_webhook_is_added_listed_and_removed(client, sandbox):
     assert f"no subscription {other[0]}" in done.stderr and "subscriptions list" in done.stderr
 
 
+def test_password_in_a_url_is_sent_but_not_shown(fake, service):
+    url = "https://me:hunter2@gateway.example/webhooks/invoicing"
+    shown = "https://***@gateway.example/webhooks/invoicing"
+    outputs = [fake.add(url=url), fake.add("--json", url=url), fake.run("list"), fake.run("list", "--json")]
+    assert [webhook["url"] for webhook in service.webhooks] == [url, url]
+    service.webhooks = []
+    outputs.append(fake.ensure(url=url))
+    assert service.webhooks[0]["url"] == url and len(service.webhooks) == 1
+    for done in outputs:
+        assert shown in done.stdout and "hunter2" not in done.stdout + done.stderr, done
+
+
 def test_request_to_the_service_has_url_events_and_key(fake, service):
     fake.add("--url", "https://gateway.example/h\u00f6ok?a=b&c", events=" invoice.accepted , x.y,invoice.accepted")
     assert service.webhooks == [{"id": "w1", "url": "https://gateway.example/h\u00f6ok?a=b&c",
