@@ -18,6 +18,7 @@
 #include "cli/sign.h"
 #include "cli/status.h"
 #include "cli/terminal.h"
+#include "model/delivery_check.h"
 #include "model/judge.h"
 
 /*
@@ -69,14 +70,14 @@ static int
 post(const struct own_url *to, const struct sign_input *signing, const struct sign_values *values,
      struct http_client_answer *answer, struct error *error)
 {
-        char *headers[DELIVERY_N_HEADERS];
+        char *headers[DELIVERY_N_HEADERS + 1];
         struct http_client_request request = {.method = "POST",
                                               .url = to->url,
                                               .socket_path = to->socket_path,
                                               .ca_file = to->ca_file,
                                               .allows_any_name = to->ca_file != NULL,
                                               .headers = (const char *const *)headers,
-                                              .n_headers = DELIVERY_N_HEADERS,
+                                              .n_headers = DELIVERY_N_HEADERS + 1,
                                               .body = signing->body,
                                               .len = signing->len,
                                               .timeout_ms = TIMEOUT_MS,
@@ -86,8 +87,9 @@ post(const struct own_url *to, const struct sign_input *signing, const struct si
         for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
                 headers[h] = mem_printf("%s-%s: %s", signing->source->header_prefix,
                                         delivery_header_suffix((enum delivery_header)h), values->values[h]);
+        headers[DELIVERY_N_HEADERS] = mem_strdup("User-Agent: " DELIVERY_PROBE_AGENT);
         result = http_client_call(&request, answer, error);
-        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
+        for (size_t h = 0; h <= DELIVERY_N_HEADERS; h++)
                 free(headers[h]);
         return result;
 }
@@ -194,7 +196,13 @@ report_unsent(struct doctor *doctor, enum http_client_failure failure, const str
                 return;
         }
         doctor_fail(doctor, EX_UNAVAILABLE, "%s", error->text);
-        doctor_remedy(doctor, "see whether the URL, its certificate and proxies before it are right");
+        if (doctor->config->requires_proxy && doctor->config->roles & CONFIG_RECEIVER)
+                doctor_remedy(
+                    doctor,
+                    "give --to with the proxy's URL, not the receiver's: it accepts only connections "
+                    "of a trusted_proxy, with the PROXY protocol; and see whether the proxy reaches it");
+        else
+                doctor_remedy(doctor, "see whether the URL, its certificate and proxies before it are right");
 }
 
 /* Send one delivery, signed by one secret. Returns whether it was accepted; then the trail knows it. */
@@ -313,7 +321,11 @@ find_obstacle(const struct doctor *doctor)
         if (config->tls_client_ca_file != NULL && doctor->url == NULL)
                 return "the receiver requires a certificate of the client, and this command has none";
         if (config->requires_proxy && doctor->url == NULL)
-                return "the receiver requires the PROXY protocol; give --to with the proxy's URL";
+                return doctor->is_untrusted
+                           ? "the receiver accepts only connections of a trusted_proxy, which this machine "
+                             "is not; "
+                             "give --to with the proxy's URL"
+                           : "the receiver requires the PROXY protocol; give --to with the proxy's URL";
         if (doctor->status != NULL && config->roles & CONFIG_ROUTER &&
             json_tree_get(doctor->status, "testDeliveries") == NULL)
                 return "gatepostd is older than this command, and would put it into quarantine";

@@ -214,6 +214,18 @@ report_wanted(struct listener_check *check)
                       doctor->file);
 }
 
+/* Whether a connection failed since it is not of a trusted_proxy. Reports that. */
+static int
+is_untrusted(struct listener_check *check, enum dial_failure failure)
+{
+        if (!check->doctor->config->requires_proxy || failure != DIAL_CLOSED)
+                return 0;
+        check->doctor->is_untrusted = 1;
+        doctor_skip(check->doctor,
+                    "it accepts connections of a trusted_proxy only, which this machine is not");
+        return 1;
+}
+
 static int
 secure(struct listener_check *check)
 {
@@ -241,6 +253,8 @@ secure(struct listener_check *check)
                 report_wanted(check);
                 return 0;
         }
+        if (is_untrusted(check, failure))
+                return 0;
         doctor_fail(doctor, EX_CONFIG, "no TLS: %s; the configuration has a certificate", error.text);
         doctor_remedy(doctor,
                       "restart gatepostd, if the certificate was configured after its start: systemctl "
@@ -326,10 +340,7 @@ identify(struct listener_check *check)
                 doctor_remedy(doctor,
                               "restart gatepostd, if the certificate was removed from the configuration: "
                               "systemctl restart gatepostd");
-        } else if (doctor->config->requires_proxy && failure == DIAL_CLOSED) {
-                doctor_skip(doctor,
-                            "it accepts connections of a trusted_proxy only, which this machine is not");
-        } else {
+        } else if (!is_untrusted(check, failure)) {
                 doctor_fail(doctor, EX_UNAVAILABLE, "no answer to HTTP: %s", error.text);
                 doctor_remedy(doctor,
                               "see what listens there: ss -ltnp; and what gatepostd logs: journalctl -u "

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "cli/status.h"
+#include "model/delivery_check.h"
 
 /* Whether the daemon refuses requests that may well be deliveries, or puts deliveries into quarantine. */
 
@@ -21,9 +22,10 @@ static int
 matters(const struct json_value *refusal)
 {
         static const char *const outcomes[] = {"malformed", "forged", "stale_genuine", "not_found"};
-        const char *outcome = json_tree_text(refusal, "outcome");
+        const char *outcome = json_tree_text(refusal, "outcome"), *detail = json_tree_text(refusal, "detail");
 
-        if (outcome == NULL || !is_recent(refusal))
+        if (outcome == NULL || !is_recent(refusal) ||
+            (detail != NULL && strncmp(detail, DELIVERY_PROBE_MARK, strlen(DELIVERY_PROBE_MARK)) == 0))
                 return 0;
         for (size_t i = 0; i < ARRAY_LEN(outcomes); i++) {
                 if (strcmp(outcome, outcomes[i]) == 0)

@@ -7,8 +7,12 @@
 #include "base/compiler.h"
 #include "model/delivery.h"
 
-/* The User-Agent of the GET by which `gatepost doctor` finds out who listens; it is counted apart. */
+/*
+ * The User-Agent of `gatepost doctor`. Its GET, which finds out who listens, is counted apart; the detail of
+ * a refused test delivery begins with the mark.
+ */
 #define DELIVERY_PROBE_AGENT "gatepost-doctor"
+#define DELIVERY_PROBE_MARK "by gatepost doctor: "
 
 /* The checks of a delivery, in the order in which the receiver makes them. */
 enum delivery_check {

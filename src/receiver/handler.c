@@ -62,18 +62,29 @@ handler_refuse_from(struct handler *handler, int64_t from_ms)
         handler->refuse_from_ms = from_ms;
 }
 
+/* Let the operator know that `gatepost doctor` has sent the request. */
+static const char *
+mark(char marked[DELIVERY_DETAIL_SIZE], const char *why)
+{
+        (void)snprintf(marked, DELIVERY_DETAIL_SIZE, DELIVERY_PROBE_MARK "%.*s",
+                       (int)(DELIVERY_DETAIL_SIZE - sizeof(DELIVERY_PROBE_MARK)), why);
+        return marked;
+}
+
 /* Count, log and answer a refusal. screened is NULL while nothing is known of the request. */
 static void
 refuse(struct handler *handler, struct http_request *request, const struct screened *screened,
        const struct screen_refusal *refusal)
 {
+        const char *why = *refusal->found.detail == '\0' ? refusal->error.message : refusal->found.detail;
+        char marked[DELIVERY_DETAIL_SIZE];
         const struct receiver_refused refused = {
             .account = receiver_shared_account(handler->shared, screened == NULL ? NULL : screened->source),
             .outcome = refusal->outcome,
             .status = refusal->error.status,
             .client = *http_request_client(request),
             .request_id = http_request_id(request),
-            .detail = *refusal->found.detail == '\0' ? refusal->error.message : refusal->found.detail,
+            .detail = screen_is_of_doctor(request) ? mark(marked, why) : why,
             .delivery = refusal->outcome == OUTCOME_STALE_GENUINE ? &screened->delivery : NULL,
         };
 

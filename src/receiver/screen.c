@@ -187,12 +187,21 @@ check(enum delivery_check which, const struct delivery_subject *subject, struct 
 }
 
 static void
-look_for_probe(const struct http_header *header, void *arg)
+look_for_agent(const struct http_header *header, void *arg)
 {
-        int *is_probe = arg;
+        int *is_of_doctor = arg;
 
         if (strcasecmp(header->name, "user-agent") == 0)
-                *is_probe = strcmp(header->value, DELIVERY_PROBE_AGENT) == 0;
+                *is_of_doctor = strcmp(header->value, DELIVERY_PROBE_AGENT) == 0;
+}
+
+int
+screen_is_of_doctor(const struct http_request *request)
+{
+        int result = 0;
+
+        http_request_headers(request, look_for_agent, &result);
+        return result;
 }
 
 /*
@@ -202,11 +211,7 @@ look_for_probe(const struct http_header *header, void *arg)
 static int
 is_probe(const struct http_request *request)
 {
-        int result = 0;
-
-        if (strcmp(http_request_method(request), "GET") == 0)
-                http_request_headers(request, look_for_probe, &result);
-        return result;
+        return strcmp(http_request_method(request), "GET") == 0 && screen_is_of_doctor(request);
 }
 
 int

@@ -30,6 +30,9 @@ struct screen_refusal {
         struct delivery_refusal found; /* holds the violations' texts, and for each refusal the detail */
 };
 
+/* Return whether a request has the User-Agent of `gatepost doctor`, as anybody can send it. */
+int screen_is_of_doctor(const struct http_request *request);
+
 /* Check the path, then the method. Returns 0 with the source, or -1 with the refusal. */
 int screen_line(const struct config *config, const struct http_request *request, struct screened *screened,
                 struct screen_refusal *refusal) MUST_CHECK;

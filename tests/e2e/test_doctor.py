@@ -705,6 +705,22 @@ def test_listener_that_requires_the_proxy_protocol(installation):
     assert checkup.status == 0 and any("gatepostd answers" in line for line in checkup.lines), checkup.lines
 
 
+@pytest.mark.parametrize("has_tls", [False, True])
+def test_machine_that_is_no_trusted_proxy(installation, authority, has_tls):
+    installation.create_topics()
+    config = installation.config()
+    config["receiver"].update({"trusted_proxy": "192.0.2.1", "proxy_protocol": "required", "listen": f"127.0.0.1:{free_port()}"})
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    if has_tls:
+        config.tls(*authority.issue("behind-proxy"))
+    daemon = installation.start(config)
+    checkup = examine(installation, file_of(daemon))
+    skipped = [line for line in checkup.having("-") if "a trusted_proxy" in line and "which this machine is not" in line]
+    assert checkup.status == 0 and len(skipped) == 2 and skipped[1].startswith("- delivery: "), checkup.lines
+    url = f"http{'s' * has_tls}://{config['receiver']['listen']}"
+    expect(examine(installation, file_of(daemon), "--to", url), EX_UNAVAILABLE, f"delivery {url}", "give --to with the proxy's URL")
+
+
 def test_gatepostd_of_another_configuration_answers(installation):
     """Receiver and router have the same `listen` in [admin], and only the receiver runs."""
     installation.create_topics()
@@ -820,6 +836,17 @@ def test_it_uses_up_no_refusals_of_its_address(installation, stopped):
     assert daemon.metric("gatepost_requests_total", source="", outcome="probe") == 1
     assert daemon.metric("gatepost_requests_total", source="", outcome="not_found") == 0
     assert daemon.metric("gatepost_requests_total", outcome="throttled") == 0
+
+
+def test_its_own_refused_delivery_is_marked_and_no_warning(installation, stopped):
+    daemon = stopped.start().wait_until_ready()
+    secret = daemon.config["source invoicing"]["secret_file"]
+    change_secret(daemon.config)
+    assert examine(installation, daemon.config).status == EX_CONFIG
+    daemon.config["source invoicing"]["secret_file"] = secret
+    (refusal,) = status_of(daemon)["refusals"]
+    assert refusal["outcome"] == "forged" and refusal["detail"].startswith("by gatepost doctor: the sender has another secret")
+    assert "✓ refusals: no delivery refused within an hour" in examine(installation, file_of(daemon)).lines
 
 
 def test_another_program_on_the_port(installation, stopped):
