@@ -116,7 +116,8 @@ static struct {
 static int
 run(const char *file)
 {
-        struct doctor doctor = {.file = file, .url = args.url, .sends = !args.sends_not};
+        char *url = args.url == NULL ? NULL : doctor_url_complete(args.url);
+        struct doctor doctor = {.file = file, .url = url, .sends = !args.sends_not};
 
         doctor_report_begin(&doctor.report, args.as_json);
         (void)signal(SIGPIPE, SIG_IGN); /* OpenSSL writes to connections that the other side has closed */
@@ -124,6 +125,7 @@ run(const char *file)
         doctor_kafka_close(&doctor);
         json_tree_free(doctor.status);
         config_free(doctor.config);
+        free(url);
         return doctor_report_end(&doctor.report);
 }
 

@@ -117,7 +117,10 @@ const struct config_source *doctor_url_source(const struct config *config, const
 /* Whether a URL has a path; / is none. */
 int doctor_url_has_path(const char *url);
 
-/* Return the URL with the source's path, unless it has one, and with http:// if it has no scheme. */
+/* Return the URL with http:// if it has no scheme, as admins write it. */
+char *doctor_url_complete(const char *text) MUST_CHECK;
+
+/* Return the URL with the source's path, unless it has one. */
 char *doctor_url_make(const char *url, const struct config_source *source) MUST_CHECK;
 
 /* Close the connections to Kafka, in doctor_kafka.c. */

@@ -44,6 +44,12 @@ doctor_url_source(const struct config *config, const char *url)
         return best;
 }
 
+char *
+doctor_url_complete(const char *text)
+{
+        return mem_printf("%s%s", strstr(text, "://") == NULL ? "http://" : "", text);
+}
+
 int
 doctor_url_has_path(const char *url)
 {
@@ -54,10 +60,8 @@ char *
 doctor_url_make(const char *url, const struct config_source *source)
 {
         const struct url_parts parts = split(url);
-        const char *scheme = strstr(url, "://") == NULL ? "http://" : "";
 
         if (doctor_url_has_path(url))
-                return mem_printf("%s%s", scheme, url);
-        return mem_printf("%s%.*s%s%s", scheme, (int)(parts.path - url), url, source->path,
-                          parts.path + parts.len);
+                return mem_strdup(url);
+        return mem_printf("%.*s%s%s", (int)(parts.path - url), url, source->path, parts.path + parts.len);
 }

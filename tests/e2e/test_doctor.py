@@ -937,6 +937,9 @@ def test_password_in_a_url_is_not_shown(installation, receiver, service):
     assert "answered 503" in checkup.cause and "http://***@127.0.0.1:" in checkup.cause
     assert any("https://***@gateway.example/webhooks/invoicing has the events *" in line for line in checkup.lines)
     assert "hunter2" not in "\n".join(checkup.lines) + checkup.stderr
+    checkup = examine(installation, receiver.config, "--to", "me:hunter2@127.0.0.1:9/elsewhere")
+    expect(checkup, EX_USAGE, "delivery http://***@127.0.0.1:9/elsewhere", "no source of ")
+    assert "hunter2" not in "\n".join(checkup.lines) + checkup.stderr
 
 
 @pytest.fixture
