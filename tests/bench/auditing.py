@@ -7,16 +7,12 @@ import time
 
 import waiting
 from filling import fill
+from measuring import processor_seconds
 from signing import KINDS
 from subjects import Gatepost
 
 REPEAT_EVERY = 20
 ROUTED_SECONDS = 1800
-
-
-def processor_seconds(pid):
-    """Processor time used by all threads of the process: the clock of clock_getcpuclockid()."""
-    return time.clock_gettime((~pid << 3) | 2)
 
 
 def busy_seconds():

@@ -4,8 +4,14 @@ import dataclasses
 import json
 import statistics
 import subprocess
+import time
 
 import subjects
+
+
+def processor_seconds(pid):
+    """Processor time used by all threads of the process: the clock of clock_getcpuclockid()."""
+    return time.clock_gettime((~pid << 3) | 2)
 
 
 @dataclasses.dataclass

@@ -11,10 +11,10 @@ from confluent_kafka.admin import NewTopic
 
 import installation
 import waiting
-from auditing import Auditing, processor_seconds
+from auditing import Auditing
 from candidates import Candidates
 from growth import Growth
-from measuring import LoadError, Samples, load
+from measuring import LoadError, Samples, load, processor_seconds
 from spooling import Spooling
 from subjects import Bare, Gatepost, Relay, with_kinds
 

@@ -4,7 +4,7 @@ import subprocess
 import time
 
 import waiting
-from measuring import load
+from measuring import load, processor_seconds
 from subjects import Gatepost
 
 ACK_TIMEOUT = "1s"
@@ -79,7 +79,7 @@ class Spooling:
             waiting.until(lambda share=share: receiver.metric("gatepost_spool_drained_total") >= share * written,
                           DRAINED_SECONDS, "the spool to be drained", 0.01)
             marks.append((time.monotonic(), receiver.metric("gatepost_spool_drained_total"),
-                          time.clock_gettime((~receiver.process.pid << 3) | 2)))
+                          processor_seconds(receiver.process.pid)))
             peak.append(receiver.resident_kib())
         (begun, first, used), (ended, last, used_then) = marks
         figures.add("rate", DRAIN, (last - first) / (ended - begun))
