@@ -205,15 +205,20 @@ client_new(rd_kafka_type_t type, const struct config *config, const char *bootst
         return client;
 }
 
+int
+client_waits_a_second(void)
+{
+        return rd_kafka_version() < 0x02020000;
+}
+
 rd_kafka_t *
 client_new_reader(const struct config *config, const char *bootstrap, int at_full_speed, struct error *error)
 {
         /*
-         * A reader that is slower than the broker fills its queue. librdkafka checks a full queue again after
-         * fetch.queue.backoff.ms; before 2.2, after one second, but also after any response. The queue may
-         * exceed its limit by fetch.max.bytes, whose default librdkafka lowers to the same value.
+         * A reader that is slower than the broker fills its queue. The queue may exceed its limit by
+         * fetch.max.bytes, whose default librdkafka lowers to the same value.
          */
-        const int waits_a_second = rd_kafka_version() < 0x02020000;
+        const int waits_a_second = client_waits_a_second();
         const struct client_property properties[] = {
             {"group.id", "gatepost-reader", 0}, /* librdkafka requires one; the client never joins it */
             {"enable.auto.commit", "false", 0},

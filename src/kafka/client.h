@@ -30,6 +30,12 @@ rd_kafka_t *client_new(rd_kafka_type_t type, const struct config *config, const 
                        const struct client_property *properties, void (*setup)(rd_kafka_conf_t *conf),
                        void *arg, struct error *error) MUST_CHECK;
 
+/*
+ * Whether this librdkafka looks at a full queue of fetched records again only after one second or after any
+ * response, as before 2.2; later versions do after fetch.queue.backoff.ms.
+ */
+int client_waits_a_second(void);
+
 /**
  * client_new_reader(config, bootstrap, at_full_speed, error):
  * Create a consumer that reads committed records of assigned partitions, joins no group and commits nothing.

@@ -154,11 +154,11 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
              void *arg, struct error *error)
 {
         /*
-         * How much of each partition is fetched ahead. A consumer that is faster than the broker, as during a
-         * restore, empties its queue. librdkafka checks a full queue again after one second, which is fixed
-         * in 2.2: before, the queue must last about that long.
+         * How much of each partition is fetched ahead. A consumer that is faster than the broker, as during
+         * a restore, empties its queue. Where librdkafka waits a second, a full queue must last about that
+         * long.
          */
-        const int waits_a_second = rd_kafka_version() < 0x02020000;
+        const int waits_a_second = client_waits_a_second();
         const struct client_property properties[] = {
             {"queued.min.messages", "1000000", 1},
             {"queued.max.messages.kbytes", waits_a_second ? "65536" : "8192", 1},

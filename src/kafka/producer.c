@@ -93,6 +93,7 @@ static rd_kafka_t *
 open_client(const struct config *config, const char *bootstrap, struct producer_manner manner,
             struct producer *producer, struct error *error)
 {
+        const char *linger_ms = manner.batching == PRODUCER_BULK ? "20" : "0.5";
         char max_record[24], timeout[24];
         const struct client_property properties[] = {
             {"acks", "all", 0},
@@ -102,9 +103,8 @@ open_client(const struct config *config, const char *bootstrap, struct producer_
             {"message.timeout.ms", timeout, 0},
             {"queue.buffering.max.messages", "10000000", 0},
             {"queue.buffering.max.kbytes", "2147483647",
-             0}, /* max_in_flight limits it, which a reload may change */
-            {"linger.ms", manner.batching == PRODUCER_BULK ? "20" : "0.5",
-             1}, /* larger requests, less work */
+             0},                         /* max_in_flight limits it, which a reload may change */
+            {"linger.ms", linger_ms, 1}, /* larger requests, less work per delivery */
             {"statistics.interval.ms", "250", 0},
             {manner.batching == PRODUCER_SINGLE ? "batch.num.messages" : NULL, "1", 0},
             {NULL, NULL, 0},
