@@ -590,6 +590,9 @@ def spread(brokers, tmp_path):
     each = Installation(tmp_path, brokers.bootstrap)
     yield each
     each.clean_up()
+    for number, node in brokers.nodes.items():  # a failed test leaves brokers killed
+        if not node.is_running():
+            brokers.start_node(number)
 
 
 def create_deliveries(installation, replicas, **settings):

@@ -17,9 +17,11 @@ import waiting
 
 TIMEOUT = 30
 SETTLED_SECONDS = 90  # an open transaction of a killed router lasts for half a minute
-STARTING = (confluent_kafka.KafkaError.COORDINATOR_LOAD_IN_PROGRESS, confluent_kafka.KafkaError.COORDINATOR_NOT_AVAILABLE,
-            confluent_kafka.KafkaError.NOT_COORDINATOR, confluent_kafka.KafkaError.UNSTABLE_OFFSET_COMMIT,
-            confluent_kafka.KafkaError.UNKNOWN_LEADER_EPOCH, confluent_kafka.KafkaError._TIMED_OUT)
+TRANSIENT = (confluent_kafka.KafkaError.COORDINATOR_LOAD_IN_PROGRESS, confluent_kafka.KafkaError.COORDINATOR_NOT_AVAILABLE,
+             confluent_kafka.KafkaError.NOT_COORDINATOR, confluent_kafka.KafkaError.UNSTABLE_OFFSET_COMMIT,
+             confluent_kafka.KafkaError.UNKNOWN_LEADER_EPOCH, confluent_kafka.KafkaError.FENCED_LEADER_EPOCH,
+             confluent_kafka.KafkaError.LEADER_NOT_AVAILABLE, confluent_kafka.KafkaError.NOT_LEADER_FOR_PARTITION,
+             confluent_kafka.KafkaError.OFFSET_NOT_AVAILABLE, confluent_kafka.KafkaError._TIMED_OUT)
 
 
 @dataclasses.dataclass
@@ -146,30 +148,30 @@ class Kafka:
 
     def ends(self, topic):
         """The end offset of each partition."""
-        wanted = {TopicPartition(topic, partition): confluent_kafka.admin.OffsetSpec.latest()
-                  for partition in range(self.partitions(topic))}
+        wanted = [TopicPartition(topic, partition) for partition in range(self.partitions(topic))]
+        return {each.partition: offset for each, offset in self._ends(wanted, IsolationLevel.READ_UNCOMMITTED).items()}
+
+    def _ends(self, partitions, isolation):
+        """The end offset of each of these partitions. Waits while a leader is being elected."""
+        wanted = {each: confluent_kafka.admin.OffsetSpec.latest() for each in partitions}
 
         def ask():
-            futures = self.admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=TIMEOUT)
+            futures = self.admin.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT)
             try:
-                return {each.partition: future.result().offset for each, future in futures.items()}
+                return {each: future.result().offset for each, future in futures.items()}
             except confluent_kafka.KafkaException as error:
-                if error.args[0].code() in STARTING:
+                if error.args[0].code() in TRANSIENT:
                     return None
                 raise
-        return waiting.until(ask, TIMEOUT, f"the ends of {topic}")
+        return waiting.until(ask, TIMEOUT, f"the ends of {partitions}") if wanted else {}
 
     def is_settled(self, *topics):
         """Whether no transaction is open in these topics, by default in all that a router writes. For example, a killed
         router leaves one open, which hides later records until the broker aborts it after half a minute."""
         listed = self.admin.list_topics(timeout=TIMEOUT).topics
-        wanted = {TopicPartition(topic, partition): confluent_kafka.admin.OffsetSpec.latest()
-                  for topic in topics or self.published_topics() for partition in listed[topic].partitions}
-
-        def ends(isolation):
-            futures = self.admin.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT)
-            return {(each.topic, each.partition): future.result().offset for each, future in futures.items()}
-        return ends(IsolationLevel.READ_COMMITTED) == ends(IsolationLevel.READ_UNCOMMITTED)
+        wanted = [TopicPartition(topic, partition)
+                  for topic in topics or self.published_topics() for partition in listed[topic].partitions]
+        return self._ends(wanted, IsolationLevel.READ_COMMITTED) == self._ends(wanted, IsolationLevel.READ_UNCOMMITTED)
 
     def _member_of(self, group):
         """A client that can fetch a group's offsets but never joins it. librdkafka's admin requests to a coordinator
@@ -188,7 +190,7 @@ class Kafka:
         try:
             found = self._member_of(group).committed(wanted, timeout=TIMEOUT)
         except confluent_kafka.KafkaException as error:
-            if error.args[0].code() in STARTING:
+            if error.args[0].code() in TRANSIENT:
                 return {}
             raise
         return {each.partition: each.offset for each in found if each.offset >= 0}
