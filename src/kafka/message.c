@@ -2,20 +2,25 @@
 
 #include <string.h>
 
+int64_t
+message_timestamp_ms(const rd_kafka_message_t *message)
+{
+        int64_t timestamp_ms = rd_kafka_message_timestamp(message, NULL);
+
+        return timestamp_ms < 0 ? 0 : timestamp_ms;
+}
+
 void
 message_record(const rd_kafka_message_t *message, struct record *record)
 {
-        rd_kafka_timestamp_type_t type;
         rd_kafka_headers_t *headers;
         const char *name;
         const void *value;
         size_t len;
-        int64_t timestamp_ms = rd_kafka_message_timestamp(message, &type);
-
         memset(record, 0, sizeof(*record));
         record->partition = message->partition;
         record->offset = message->offset;
-        record->timestamp_ms = timestamp_ms < 0 ? 0 : timestamp_ms;
+        record->timestamp_ms = message_timestamp_ms(message);
         record->key = (struct span){message->key, message->key_len};
         record->body = (struct span){message->payload, message->len};
         if (rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)

@@ -7,6 +7,9 @@
 #include "model/digest.h"
 #include "model/record.h"
 
+/* Return the record's timestamp, in milliseconds since the epoch; 0 if it has none. */
+int64_t message_timestamp_ms(const rd_kafka_message_t *message);
+
 /* Convert a message of `deliveries` to a record of the model; its spans point into the message. */
 void message_record(const rd_kafka_message_t *message, struct record *record);
 

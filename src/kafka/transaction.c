@@ -38,9 +38,11 @@ struct transaction {
         void *arg;
         int n_failures;
         struct error failure; /* of the first failure */
+        /* The messages that contain the values of its records: librdkafka reads the values from there. */
+        rd_kafka_message_t **messages;
+        size_t n_messages, messages_size;
         size_t n_produced;
-        uintptr_t first_tag; /* of the first record produced, and its topic */
-        char first_topic[TOPIC_SIZE];
+        char first_topic[TOPIC_SIZE]; /* of the first record produced */
 };
 
 /* Copy an error's text, and destroy it. Returns -1. */
@@ -80,9 +82,10 @@ close_socket(int fd, void *opaque)
 }
 
 static void
-fail(struct transaction *transaction, uintptr_t tag, const char *topic, const char *reason, int is_final)
+fail(struct transaction *transaction, const rd_kafka_message_t *message, const char *topic,
+     const char *reason, int is_final)
 {
-        const struct transaction_failure failure = {tag, topic, reason, is_final};
+        const struct transaction_failure failure = {message, topic, reason, is_final};
 
         if (transaction->n_failures++ == 0)
                 (void)error_set(&transaction->failure, "%s: %s", topic, reason);
@@ -102,7 +105,7 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
         (void)client;
         if (reason != NULL && message->err != RD_KAFKA_RESP_ERR__PURGE_QUEUE &&
             message->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
-                fail(opaque, (uintptr_t)message->_private, rd_kafka_topic_name(message->rkt), reason,
+                fail(opaque, message->_private, rd_kafka_topic_name(message->rkt), reason,
                      client_is_final(message->err));
 }
 
@@ -249,9 +252,41 @@ transaction_is_too_large(size_t bytes)
         return bytes > MAX_RECORD_BYTES - 65536;
 }
 
+/* Returns 0, or -1 when memory fails. */
+static int
+take_message(struct transaction *transaction, rd_kafka_message_t *message)
+{
+        if (transaction->n_messages == transaction->messages_size) {
+                size_t size = transaction->messages_size == 0 ? 256 : 2 * transaction->messages_size;
+                rd_kafka_message_t **messages = reallocarray(transaction->messages, size, sizeof(*messages));
+
+                if (messages == NULL)
+                        return -1;
+                transaction->messages = messages;
+                transaction->messages_size = size;
+        }
+        transaction->messages[transaction->n_messages++] = message;
+        return 0;
+}
+
+static void
+destroy_messages(struct transaction *transaction)
+{
+        for (size_t i = 0; i < transaction->n_messages; i++)
+                rd_kafka_message_destroy(transaction->messages[i]);
+        transaction->n_messages = 0;
+}
+
+int
+transaction_owns(const struct transaction *transaction, const rd_kafka_message_t *message)
+{
+        return transaction != NULL && transaction->n_messages > 0 &&
+               transaction->messages[transaction->n_messages - 1] == message;
+}
+
 int
 transaction_produce(struct transaction *transaction, const char *topic, struct span key, struct span value,
-                    rd_kafka_headers_t *headers, uintptr_t tag, struct error *error)
+                    rd_kafka_headers_t *headers, rd_kafka_message_t *message, struct error *error)
 {
         static const char nothing[1] = "";
         const char *data = value.data == NULL ? nothing : value.data; /* an empty value, not a null one */
@@ -259,23 +294,26 @@ transaction_produce(struct transaction *transaction, const char *topic, struct s
             {.vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = topic},
             {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)key.data, key.len}},
             {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {(void *)(uintptr_t)data, value.len}},
-            {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+            {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = 0}, /* do not copy the value */
             {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
-            {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = (void *)tag},
+            {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = message},
         };
-        rd_kafka_error_t *failure = rd_kafka_produceva(transaction->client, fields, ARRAY_LEN(fields));
+        rd_kafka_error_t *failure;
         rd_kafka_resp_err_t err;
 
-        if (transaction->n_produced++ == 0) {
-                transaction->first_tag = tag;
-                (void)snprintf(transaction->first_topic, sizeof(transaction->first_topic), "%s", topic);
+        if (message != NULL && take_message(transaction, message) != 0) {
+                rd_kafka_headers_destroy(headers);
+                return error_set(error, "out of memory");
         }
+        if (transaction->n_produced++ == 0)
+                (void)snprintf(transaction->first_topic, sizeof(transaction->first_topic), "%s", topic);
+        failure = rd_kafka_produceva(transaction->client, fields, ARRAY_LEN(fields));
         if (failure == NULL)
                 return 0;
         rd_kafka_headers_destroy(headers);
         err = rd_kafka_error_code(failure);
         if (client_is_final(err) || client_is_denied(err) || err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC)
-                fail(transaction, tag, topic, rd_kafka_err2str(err), client_is_final(err));
+                fail(transaction, message, topic, rd_kafka_err2str(err), client_is_final(err));
         return take_error(failure, "produce", error);
 }
 
@@ -306,8 +344,8 @@ take_commit_error(struct transaction *transaction, rd_kafka_error_t *failure, co
 {
         if (rd_kafka_error_code(failure) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED &&
             transaction->n_produced == 1 && transaction->n_failures == 0)
-                fail(transaction, transaction->first_tag, transaction->first_topic,
-                     rd_kafka_error_string(failure), 0);
+                fail(transaction, transaction->n_messages == 1 ? transaction->messages[0] : NULL,
+                     transaction->first_topic, rd_kafka_error_string(failure), 0);
         return take_error(failure, what, error);
 }
 
@@ -350,6 +388,7 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
         (void)rd_kafka_poll(transaction->client, 0);
         if (result == 0) {
                 transaction->is_open = 0;
+                destroy_messages(transaction);
                 begin_delay_committed(&transaction->responses.delay);
                 outage_end();
         }
@@ -428,6 +467,8 @@ transaction_free(struct transaction *transaction)
         (void)client_purge(transaction->client);
         if (client_destroy(transaction->client) != 0)
                 return; /* its callbacks may still be called: leak everything with it */
+        destroy_messages(transaction);
+        free(transaction->messages);
         commit_watchdog_free(transaction->watchdog);
         free(transaction);
 }

@@ -92,7 +92,6 @@ void
 batch_free(struct batch *batch)
 {
         free_decisions(batch);
-        free(batch->origins);
         free(batch->receptions.runs);
 }
 
@@ -107,7 +106,6 @@ void
 batch_reset(struct batch *batch)
 {
         batch->n_records = 0;
-        batch->n_produced = 0;
         batch->n_bytes = 0;
         for (size_t s = 0; s <= batch->n_sources; s++)
                 reset_decisions(&batch->decisions[s], batch->n_rules);
@@ -165,48 +163,21 @@ make_headers(const struct output *published, const rd_kafka_message_t *message)
         return headers;
 }
 
-const struct batch_origin *
-batch_origin(const struct batch *batch, uintptr_t tag)
-{
-        return tag >= 1 && tag <= batch->n_produced ? &batch->origins[tag - 1] : NULL;
-}
-
-/* Note the origin of a record. Returns its tag, 0 when memory fails. */
-static uintptr_t
-add_origin(struct batch *batch, const struct record *record)
-{
-        if (batch->n_produced == batch->origins_size) {
-                size_t size = batch->origins_size == 0 ? 256 : 2 * batch->origins_size;
-                struct batch_origin *origins = reallocarray(batch->origins, size, sizeof(*origins));
-
-                if (origins == NULL)
-                        return 0;
-                batch->origins = origins;
-                batch->origins_size = size;
-        }
-        batch->origins[batch->n_produced] =
-            (struct batch_origin){record->partition, record->offset, record->timestamp_ms};
-        return ++batch->n_produced;
-}
-
 /* Produce the record that the verdict asks for, if any. */
 static int
-publish(struct batch *batch, const struct config *config, struct transaction *transaction,
-        const struct record *record, const rd_kafka_message_t *message, const struct verdict *verdict,
-        struct error *error)
+publish(const struct config *config, struct transaction *transaction, const struct record *record,
+        rd_kafka_message_t *message, const struct verdict *verdict, struct error *error)
 {
         struct output published;
         rd_kafka_headers_t *headers;
-        uintptr_t tag;
 
         if (!output_describe(record, verdict, config->quarantine_topic, &published))
                 return 0;
-        tag = add_origin(batch, record);
-        headers = tag == 0 ? NULL : make_headers(&published, message);
+        headers = make_headers(&published, message);
         if (headers == NULL)
                 return error_set(error, "out of memory");
-        if (transaction_produce(transaction, published.topic, published.key, published.value, headers, tag,
-                                error) != 0)
+        if (transaction_produce(transaction, published.topic, published.key, published.value, headers,
+                                message, error) != 0)
                 return error_prefix(error, "topic %s", published.topic);
         return 0;
 }
@@ -224,7 +195,7 @@ decisions_of(struct batch *batch, const struct config *config, const struct even
 
 int
 batch_add(struct batch *batch, const struct config *config, struct transaction *transaction,
-          const struct record *record, const rd_kafka_message_t *message, const struct verdict *verdict,
+          const struct record *record, rd_kafka_message_t *message, const struct verdict *verdict,
           struct error *error)
 {
         struct metrics_decisions *decisions = decisions_of(batch, config, verdict->rules);
@@ -243,7 +214,7 @@ batch_add(struct batch *batch, const struct config *config, struct transaction *
                 decisions->events[verdict->topic->index]++;
         else
                 decisions->quarantined[verdict->reason]++;
-        return publish(batch, config, transaction, record, message, verdict, error);
+        return publish(config, transaction, record, message, verdict, error);
 }
 
 void

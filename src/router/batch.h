@@ -10,13 +10,6 @@
 #include "metrics/metrics.h"
 #include "model/judge.h"
 
-/* The record of `deliveries` that a produced record comes from. */
-struct batch_origin {
-        int32_t partition;
-        int64_t offset;
-        int64_t timestamp_ms;
-};
-
 /* When the deliveries of the batch's events were received: how long they took is known after the commit. */
 struct batch_receptions {
         struct batch_receptions_run {
@@ -32,9 +25,6 @@ struct batch {
         size_t n_records;
         size_t
             max_records; /* below max_batch after a transaction has failed; grows again as others succeed */
-        struct batch_origin *origins; /* of the n_produced records that were produced */
-        size_t n_produced;
-        size_t origins_size;
         size_t n_bytes;
         int64_t started_ms;                  /* monotonic */
         struct metrics_decisions *decisions; /* for each source, and one for records of no source */
@@ -59,17 +49,14 @@ void batch_grow(struct batch *batch, const struct config *config);
 /* Whether it has reached max_records, max_batch_bytes or an age of one second. */
 int batch_is_full(const struct batch *batch, const struct config *config);
 
-/* Return the origin of the record that was produced with a tag, or NULL. */
-const struct batch_origin *batch_origin(const struct batch *batch, uintptr_t tag);
-
 /**
  * batch_add(batch, config, transaction, record, message, verdict, error):
  * Carry out a verdict within the transaction: produce the event, or the quarantined record with the headers
- * of message, or nothing. The tag of the produced record is for batch_origin(). Returns 0, or -1 with the
- * reason.
+ * of message, or nothing. What is produced takes ownership of message (transaction_owns()). Returns 0, or -1
+ * with the reason.
  */
 int batch_add(struct batch *batch, const struct config *config, struct transaction *transaction,
-              const struct record *record, const rd_kafka_message_t *message, const struct verdict *verdict,
+              const struct record *record, rd_kafka_message_t *message, const struct verdict *verdict,
               struct error *error) MUST_CHECK;
 
 /* The transaction has committed: add its decisions to the metrics. */

@@ -178,7 +178,7 @@ reload(struct loop *loop)
 }
 
 static void
-take_message(struct loop *loop, const rd_kafka_message_t *message)
+take_message(struct loop *loop, rd_kafka_message_t *message)
 {
         const struct consumer_origin origin = consumer_origin(loop->member.consumer, message);
         struct error error;
@@ -233,7 +233,6 @@ take(struct loop *loop, enum consumer_result result, rd_kafka_message_t *message
         case CONSUMER_MESSAGE:
                 crash_point("after-poll");
                 take_message(loop, message);
-                rd_kafka_message_destroy(message);
                 end_scans(loop);
                 return processor_is_full(&loop->processor);
         case CONSUMER_END:

@@ -109,16 +109,18 @@ static void
 on_failure(const struct transaction_failure *failure, void *arg)
 {
         struct processor *processor = arg;
-        const struct batch_origin *origin = batch_origin(&processor->batch, failure->tag);
+        const rd_kafka_message_t *message = failure->message;
         struct partition *partition =
-            origin == NULL ? NULL : partition_find(&processor->partitions, origin->partition);
+            message == NULL ? NULL : partition_find(&processor->partitions, message->partition);
+        int64_t timestamp_ms;
 
         if (partition == NULL)
                 return;
-        if (failure->is_final &&
-            !partition_is_unpublishable(partition, origin->offset, origin->timestamp_ms)) {
+        timestamp_ms = message_timestamp_ms(message);
+        if (failure->is_final && !partition_is_unpublishable(partition, message->offset, timestamp_ms)) {
                 processor->n_refused++;
-                processor->refused = *origin;
+                processor->refused =
+                    (struct processor_origin){message->partition, message->offset, timestamp_ms};
                 (void)error_set(&processor->refused_why, "%s: %s", failure->topic, failure->reason);
         } else {
                 (void)snprintf(partition->topic, sizeof(partition->topic), "%s", failure->topic);
@@ -190,7 +192,7 @@ begin_transaction(struct processor *processor, struct error *error)
 /* Decide a record and carry out the verdict, in the open transaction or a new one. */
 static int
 decide(struct processor *processor, struct partition *partition, const struct record *record,
-       const rd_kafka_message_t *message, struct error *error)
+       rd_kafka_message_t *message, struct error *error)
 {
         struct verdict verdict;
         int result;
@@ -229,7 +231,7 @@ remember(struct processor *processor, struct partition *partition, const struct 
 /* Decide a record, if that is possible now. */
 static enum processor_result
 decide_next(struct processor *processor, struct partition *partition, const struct record *record,
-            const rd_kafka_message_t *message, struct error *error)
+            rd_kafka_message_t *message, struct error *error)
 {
         if (partition->next < partition->decide_from && partition->routed_ms >= 0)
                 recheck_divergence(partition, processor->config->deliveries_topic);
@@ -243,7 +245,7 @@ decide_next(struct processor *processor, struct partition *partition, const stru
 
 /* Process a record that is the next one of its partition, judging by its offset. */
 static enum processor_result
-take_next(struct processor *processor, struct partition *partition, const rd_kafka_message_t *message,
+take_next(struct processor *processor, struct partition *partition, rd_kafka_message_t *message,
           struct error *error)
 {
         enum processor_result result;
@@ -269,9 +271,9 @@ take_next(struct processor *processor, struct partition *partition, const rd_kaf
         return PROCESSOR_UNPOSITIONED;
 }
 
-enum processor_result
-processor_take(struct processor *processor, const rd_kafka_message_t *message,
-               const struct consumer_origin *origin, struct error *error)
+static enum processor_result
+take(struct processor *processor, rd_kafka_message_t *message, const struct consumer_origin *origin,
+     struct error *error)
 {
         struct partition *partition = partition_find(&processor->partitions, message->partition);
         enum processor_result result;
@@ -300,6 +302,17 @@ processor_take(struct processor *processor, const rd_kafka_message_t *message,
         partition_note_origin(partition, origin);
         if (partition->known_to <= message->offset)
                 partition->known_to = message->offset + 1; /* even a failed record may be in the table */
+        return result;
+}
+
+enum processor_result
+processor_take(struct processor *processor, rd_kafka_message_t *message, const struct consumer_origin *origin,
+               struct error *error)
+{
+        enum processor_result result = take(processor, message, origin, error);
+
+        if (!transaction_owns(processor->transaction, message))
+                rd_kafka_message_destroy(message);
         return result;
 }
 

@@ -14,6 +14,13 @@
 #include "router/decision_log.h"
 #include "router/partition.h"
 
+/* A record of `deliveries`. */
+struct processor_origin {
+        int32_t partition;
+        int64_t offset;
+        int64_t timestamp_ms;
+};
+
 /*
  * Decides records within one transaction, and commits it together with the offsets of the next records. When
  * a transaction fails, the caller calls processor_abandon() and asks for all positions again.
@@ -43,7 +50,7 @@ struct processor {
         struct decision_log decisions;
         /* Number of records of the open transaction that Kafka has refused for good, and an example. */
         size_t n_refused;
-        struct batch_origin refused;
+        struct processor_origin refused;
         struct error refused_why;
 };
 
@@ -78,10 +85,10 @@ enum processor_result {
 
 /**
  * processor_take(processor, message, origin, error):
- * Remember or decide a record, depending on its offset. Ignore records of partitions without a position. On
- * PROCESSOR_FAILED, error has the reason.
+ * Remember or decide a record, depending on its offset. Ignore records of partitions without a position.
+ * Takes ownership of message. On PROCESSOR_FAILED, error has the reason.
  */
-enum processor_result processor_take(struct processor *processor, const rd_kafka_message_t *message,
+enum processor_result processor_take(struct processor *processor, rd_kafka_message_t *message,
                                      const struct consumer_origin *origin, struct error *error) MUST_CHECK;
 
 /* A partition has been read up to its end, the given offset. */

@@ -19,9 +19,9 @@ produce(struct transaction *transaction, const char *topic)
 {
         static const char value[] = "{}";
         struct error error = {.text = ""};
-        int result =
-            transaction_produce(transaction, topic, (struct span){"key", 3},
-                                (struct span){value, sizeof(value) - 1}, rd_kafka_headers_new(0), 0, &error);
+        int result = transaction_produce(transaction, topic, (struct span){"key", 3},
+                                         (struct span){value, sizeof(value) - 1}, rd_kafka_headers_new(0),
+                                         NULL, &error);
 
         ck_assert_msg(result == 0, "%s", error.text);
 }
@@ -155,7 +155,7 @@ START_TEST(test_value_of_a_stub_is_empty_and_not_null)
         ck_assert_msg(transaction_init(transaction, INIT_TIMEOUT_MS, &error) == 0, "%s", error.text);
         ck_assert_msg(transaction_begin(transaction, &error) == 0, "%s", error.text);
         ck_assert_int_eq(transaction_produce(transaction, topic, (struct span){NULL, 0},
-                                             (struct span){NULL, 0}, rd_kafka_headers_new(0), 0, &error),
+                                             (struct span){NULL, 0}, rd_kafka_headers_new(0), NULL, &error),
                          0);
         commit(transaction, loaded.config);
         transaction_free(transaction);
