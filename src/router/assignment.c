@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "router/table.h"
@@ -14,6 +15,7 @@
 #define SETTLED_AFTER_MS 5000  /* reading for this long clears a trouble */
 #define REJOIN_AFTER_LOOKS 2   /* consecutive looks that found unassigned partitions */
 #define REJOIN_PAUSE_MS 30000
+#define FEW_RECORDS 10000 /* to read for a table: a fraction of a second, for which none need wait */
 
 int
 assignment_open(struct assignment *assignment, const struct config *config, const char *bootstrap,
@@ -24,6 +26,7 @@ assignment_open(struct assignment *assignment, const struct config *config, cons
                                           .state = state,
                                           .metrics = metrics,
                                           .partitions = partitions,
+                                          .restoring = -1,
                                           .n_partitions = -1};
         assignment->finder = position_finder_new(config, bootstrap, error);
         return assignment->finder == NULL ? -1 : 0;
@@ -218,7 +221,56 @@ ask(struct assignment *assignment)
         free(questions);
 }
 
-/* Assign the partitions with a position to the consumer. */
+/*
+ * Whether records are still to be read for a partition's table. Not if none come, for whatever reason: it
+ * must keep no other partition waiting.
+ */
+static int
+is_restoring(const struct partition *partition)
+{
+        return partition->trouble == TROUBLE_NONE && partition_to_restore(partition) > 0 &&
+               partition->end.from != partition->next;
+}
+
+/* Choose the table to restore next. */
+static void
+give_turn(struct assignment *assignment)
+{
+        const struct partition_list *partitions = assignment->partitions;
+        const int64_t few = (int64_t)crash_limit("GATEPOST_FEW_RECORDS", FEW_RECORDS);
+        int32_t before = assignment->restoring;
+        struct partition *first = NULL;
+        size_t n = 0;
+
+        for (size_t i = 0; i < partitions->n; i++) {
+                struct partition *partition = partitions->items[i];
+
+                partition->awaits_turn = is_restoring(partition) && partition_to_restore(partition) > few;
+                if (partition->awaits_turn &&
+                    (first == NULL || partition_to_restore(partition) < partition_to_restore(first)))
+                        first = partition;
+                n += (size_t)partition->awaits_turn;
+        }
+        assignment->restoring = first == NULL ? -1 : first->id;
+        if (first == NULL)
+                return;
+        first->awaits_turn = 0;
+        if (first->id != before)
+                log_info("restoring a dedup table from the log partition=%" PRId32 " records=%" PRId64
+                         " waiting_partitions=%zu",
+                         first->id, partition_to_restore(first), n - 1);
+}
+
+static int
+is_turn_over(const struct assignment *assignment)
+{
+        const struct partition *partition =
+            assignment->restoring < 0 ? NULL : partition_find(assignment->partitions, assignment->restoring);
+
+        return assignment->restoring >= 0 && (partition == NULL || !is_restoring(partition));
+}
+
+/* Assign the partitions with a position to the consumer, except those that wait for their turn. */
 static void
 assign(struct assignment *assignment, struct consumer *consumer)
 {
@@ -227,10 +279,11 @@ assign(struct assignment *assignment, struct consumer *consumer)
         char quoted[LOG_QUOTED_SIZE];
         struct error error;
 
+        give_turn(assignment);
         for (size_t i = 0; i < partitions->n; i++) {
                 struct partition *partition = partitions->items[i];
 
-                if (partition->stage != PARTITION_POSITIONED)
+                if (partition->stage != PARTITION_POSITIONED || partition->awaits_turn)
                         continue;
                 partition->scan_next = -1;
                 rd_kafka_topic_partition_list_add(list, assignment->config->deliveries_topic, partition->id)
@@ -248,7 +301,7 @@ assignment_start_reading(struct assignment *assignment, struct consumer *consume
 {
         take_answers(assignment);
         ask(assignment);
-        if (assignment->is_stale)
+        if (assignment->is_stale || is_turn_over(assignment))
                 assign(assignment, consumer);
 }
 

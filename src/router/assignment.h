@@ -15,7 +15,9 @@
 
 /*
  * Gives each assigned partition a position, and has it read from there. A partition without a position waits
- * alone: it is not read, and its position is asked for again after a pause. For the router's thread.
+ * alone: it is not read, and its position is asked for again after a pause. Dedup tables are restored one
+ * after the other, the one with the fewest records to read first, so that some partitions route early. For
+ * the router's thread.
  */
 struct assignment {
         const struct config *config;
@@ -26,6 +28,7 @@ struct assignment {
         uint64_t generation; /* changes when pending answers become void */
         uint64_t asked_generation;
         int is_stale;         /* the consumer is assigned other partitions than those with a position */
+        int32_t restoring;    /* the partition for which others wait with restoring; -1: none */
         int32_t n_partitions; /* of the topic; -1: unknown yet */
         int64_t rejoined_ms;  /* monotonic; 0: never */
         uint64_t n_looks;     /* number of the last view of the logs that was used */

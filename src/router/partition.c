@@ -76,6 +76,7 @@ partition_add(struct partition_list *list, int32_t id)
                                         .bare_offset = -1,
                                         .needed_ms = INT64_MAX,
                                         .high = -1,
+                                        .end = {-1, -1},
                                         .unread_from = -1,
                                         .short_of = -1,
                                         .diverged_at = -1,
@@ -395,7 +396,8 @@ partition_note_log_end(struct partition *partition, int64_t end, int64_t emptied
                 partition->high = end;
         if (ends_short(partition, end))
                 partition_void_position(partition, TROUBLE_NONE, NULL, 0, now_ms);
-        if (partition->stage != PARTITION_POSITIONED || is_read || read_to != partition->unread_from) {
+        if (partition->stage != PARTITION_POSITIONED || partition->awaits_turn || is_read ||
+            read_to != partition->unread_from) {
                 partition->unread_from = read_to;
                 partition->unread_ms = now_ms;
                 if (partition->stage == PARTITION_POSITIONED && partition->trouble == TROUBLE_NO_RECORDS)

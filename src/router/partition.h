@@ -108,6 +108,7 @@ struct partition {
         int64_t troubled_ms;   /* monotonic: since when it has had this trouble, if any */
         int64_t retry_ms;      /* monotonic: when to ask for the position */
         int64_t positioned_ms; /* monotonic: when the position was last found */
+        int awaits_turn;       /* not read yet: the table of another partition is being restored */
         int n_retries;         /* since the last commit */
         /* The decide_from before which the log has another record than the routed one; -1: none. */
         int64_t diverged_at;

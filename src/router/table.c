@@ -116,7 +116,7 @@ table_announce(const struct partition *partition)
 
         if (n < MANY_RECORDS)
                 return;
-        log_notice("restoring a dedup table from the log partition=%" PRId32 " records=%" PRId64
+        log_notice("a dedup table must be restored from the log partition=%" PRId32 " records=%" PRId64
                    " about_seconds=%" PRId64 " about_mib=%" PRId64,
                    partition->id, n, n / RECORDS_A_SECOND, mib);
         if (available > 0 && mib > available >> 20)

@@ -577,6 +577,63 @@ def test_source_added_by_a_reload_is_known_to_the_router_immediately(installatio
     wait_until_published(kafka, fresh)
 
 
+# Order of restoring
+
+def turns(daemon):
+    """The partitions whose tables were restored one after the other, each with the number that then waited."""
+    return [(int(partition), int(waiting)) for partition, waiting in re.findall(
+        r"restoring a dedup table from the log partition=(\d+) records=\d+ waiting_partitions=(\d+)", daemon.log)]
+
+
+def restart_and_restore_in_turn(installation, daemon):
+    daemon.stop()
+    daemon.environment["GATEPOST_FEW_RECORDS"] = "0"  # only one partition is restored at a time, however small
+    daemon.start()
+
+
+def test_tables_are_restored_one_after_the_other_the_smallest_first(installation, plain_build):
+    installation.build = plain_build
+    installation.create_topics(partitions=3)
+    kafka = installation.kafka
+    daemon = installation.start(installation.config("router"))
+    sent = sum((deliveries_of(partition, n, 3) for partition, n in ((0, 20), (1, 30), (2, 10))), [])
+    kafka.append(sent)
+    kafka.wait_until_routed()
+    restart_and_restore_in_turn(installation, daemon)
+    daemon.wait_until_ready()
+    assert turns(daemon) == [(2, 2), (0, 1), (1, 0)], daemon.log
+    kafka.append(sent)
+    later = sum((deliveries_of(partition, 5, 3) for partition in range(3)), [])
+    kafka.append(later)
+    kafka.wait_until_routed()
+    assert_exactly_once(kafka, by_id(sent + later))
+
+
+def test_table_that_cannot_be_restored_to_the_end_keeps_no_other_waiting(installation, plain_build):
+    """The committed offset is behind a control record with which the log ends, so the record before it never comes."""
+    installation.build = plain_build
+    installation.create_topics(partitions=1)
+    kafka = installation.kafka
+    first = [Delivery() for _ in range(3)]
+    append_in_transactions(kafka, first)
+    kafka.admin.create_partitions([NewPartitions(kafka.deliveries, 2)])[kafka.deliveries].result(30)
+    waiting.until(lambda: kafka.partitions(kafka.deliveries) == 2, 30, "a second partition")
+    daemon = installation.start(installation.config("router"))
+    sent = deliveries_of(1, 20, 2)
+    kafka.append(sent)
+    wait_until_published(kafka, first + sent)
+    daemon.stop()
+    kafka.remove_member(daemon.name)
+    commit_beyond_end(kafka, 0, kafka.ends(kafka.deliveries)[0])
+    daemon.environment["GATEPOST_FEW_RECORDS"] = "0"
+    daemon.start()
+    waiting.until(lambda: [partition for partition, _ in turns(daemon)] == [0, 1], SECONDS, lambda: daemon.log)
+    later = sum((deliveries_of(partition, 5, 2) for partition in range(2)), [])
+    kafka.append(later)
+    kafka.wait_until_routed()
+    assert_exactly_once(kafka, by_id(first + sent + later))
+
+
 # Brokers
 
 @pytest.fixture(scope="module")
