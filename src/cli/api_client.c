@@ -51,7 +51,7 @@ read_key(struct api_client *client, const struct config *config, int *status, st
         } else {
                 if (access(config->service_api_key_file, R_OK) != 0 && errno == EACCES)
                         *status = EX_NOPERM;
-                client->key = secrets_read(config->service_api_key_file, 1, &client->key_len, error);
+                client->key = secrets_read(config->service_api_key_file, 1, &client->key_len, NULL, error);
                 if (client->key == NULL)
                         return -1;
         }

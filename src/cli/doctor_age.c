@@ -1,131 +1,88 @@
 #include "cli/doctor_daemon.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#include "base/compiler.h"
 #include "cli/status.h"
-#include "config/ini.h"
-#include "config/secrets.h"
 
 #define LIST_SIZE 400
 
 /*
- * Whether the daemon has what the files have now. It says in /status what it has loaded. Only what it does
- * not say is judged by the times of files: the files of [kafka], which it reads at its start.
+ * Whether the daemon has what the files have now. It says in /status which files it has read, and what
+ * stat(2) said of each before. A file that is replaced or written differs in that, whatever its time.
  */
 
 static const struct json_value *
 first_of(const struct doctor *doctor, const char *name)
 {
-        const struct json_value *list = json_tree_get(doctor->status, name);
+        const struct json_value *list = json_tree_get(json_tree_get(doctor->status, "configuration"), name);
 
-        if (list == NULL)
-                list = json_tree_get(json_tree_get(doctor->status, "configuration"), name);
         return list == NULL || list->type != JSON_ARRAY ? NULL : list->first;
 }
 
-/* Return the element of a list whose member has this text, or NULL. */
-static const struct json_value *
-find(const struct json_value *first, const char *member, const char *wanted)
+/* Numbers are compared as they are written, since some file systems have inodes of 64 bits. */
+static int
+has_number(const struct json_value *object, const char *name, intmax_t number)
 {
-        for (const struct json_value *each = first; each != NULL; each = each->next) {
-                const char *text = json_tree_text(each, member);
+        const struct json_value *value = json_tree_get(object, name);
+        char literal[32];
 
-                if (text != NULL && strcmp(text, wanted) == 0)
-                        return each;
-        }
-        return NULL;
+        (void)snprintf(literal, sizeof(literal), "%" PRIdMAX, number);
+        return value != NULL && value->type == JSON_NUMBER && strcmp(value->text, literal) == 0;
 }
 
 static int
-is_same_source(const struct config_source *source, const struct json_value *theirs)
+is_as_read(const struct json_value *file, const struct stat *now)
 {
-        const char *path = json_tree_text(theirs, "path"), *prefix = json_tree_text(theirs, "headerPrefix");
-
-        return path != NULL && strcmp(path, source->path) == 0 && prefix != NULL &&
-               strcmp(prefix, source->header_prefix) == 0 &&
-               status_number(theirs, "secrets") == (double)source->n_keys &&
-               status_number(theirs, "webhookIds") == (double)source->n_webhook_ids;
+        return has_number(file, "inode", (int64_t)now->st_ino) && has_number(file, "size", now->st_size) &&
+               has_number(file, "modifiedSeconds", now->st_mtim.tv_sec) &&
+               has_number(file, "modifiedNanoseconds", now->st_mtim.tv_nsec);
 }
 
-/* Return a file with a secret of the source that the daemon has read at another time of change, or NULL. */
+/* What has become of a file since the daemon has read it. */
+enum change { UNCHANGED, CHANGED, UNKNOWN };
+
+/* Compare a file that the daemon has read. The first is the configuration, which this command has, too. */
+static enum change
+compare(const struct doctor *doctor, const struct json_value *file)
+{
+        const char *path = file == first_of(doctor, "files") ? doctor->file : json_tree_text(file, "path");
+        struct stat now;
+
+        if (path != NULL && stat(path, &now) == 0)
+                return is_as_read(file, &now) ? UNCHANGED : CHANGED;
+        return path == NULL || errno == EACCES ? UNKNOWN : CHANGED;
+}
+
+/* Return the path of the first file with this change, of those read at the start or a reload, or NULL. */
 static const char *
-find_changed_secret(const struct doctor *doctor, const struct config_source *source)
+find(const struct doctor *doctor, const char *read_at, enum change change)
 {
-        const struct json_value *secrets = first_of(doctor, "secrets");
+        for (const struct json_value *file = first_of(doctor, "files"); file != NULL; file = file->next) {
+                const char *when = json_tree_text(file, "readAt"), *path = json_tree_text(file, "path");
 
-        for (size_t i = 0; i < source->n_secret_files && secrets != NULL; i++) {
-                const struct config_secret_file *file = &source->secret_files[i];
-
-                if (status_number(find(secrets, "file", file->path), "modifiedSeconds") !=
-                    (double)file->written_s)
-                        return file->path;
+                if (when != NULL && path != NULL && strcmp(when, read_at) == 0 &&
+                    compare(doctor, file) == change)
+                        return path;
         }
         return NULL;
 }
 
-/* Return a file, the configuration or one with a secret, that the daemon has not loaded as it is, or NULL. */
-static const char *
-find_changed(const struct doctor *doctor)
-{
-        const struct json_value *configuration = json_tree_get(doctor->status, "configuration"),
-                                *sources = first_of(doctor, "sources");
-        const struct config *config = doctor->config;
-
-        if (configuration == NULL)
-                return NULL; /* an older daemon */
-        if ((double)secrets_written_s(config->file) > status_number(configuration, "loadedSeconds"))
-                return config->file;
-        for (size_t s = 0; s < config->n_sources; s++) {
-                const struct config_source *source = &config->sources[s];
-                const char *secret = find_changed_secret(doctor, source);
-
-                if (!is_same_source(source, find(sources, "name", source->name)))
-                        return config->file;
-                if (secret != NULL)
-                        return secret;
-        }
-        return NULL;
-}
-
-/* Whether an option names a secret of a client of Kafka: a password, a key or a keystore. */
+/* Whether the daemon has loaded another file than this command. */
 static int
-is_kafka_secret(const struct ini_entry *entry)
+has_other_file(const struct doctor *doctor)
 {
-        static const char *const names[] = {"ssl.key.location", "ssl.certificate.location",
-                                            "ssl.keystore.location"};
-        size_t len = entry->name == NULL ? 0 : strlen(entry->name);
+        const struct json_value *file = first_of(doctor, "files");
+        const char *path = json_tree_text(file, "path");
+        struct stat theirs, ours;
 
-        if (len == 0 || strcmp(entry->section, "kafka") != 0)
-                return 0;
-        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-                if (strcmp(entry->name, names[i]) == 0)
-                        return 1;
-        }
-        return len > strlen("_file") && strcmp(entry->name + len - strlen("_file"), "_file") == 0;
-}
-
-/* Write the first file with a secret of [kafka] that is newer. Returns whether there is one. */
-static int
-find_newer_kafka(const struct doctor *doctor, int64_t when_s, char *path, size_t size)
-{
-        struct problems problems = {.file = doctor->file};
-        struct ini ini;
-        int is_found = 0;
-
-        if (ini_read_file(doctor->file, &ini, &problems) == 0) {
-                for (size_t i = 0; i < ini.n && !is_found; i++) {
-                        is_found = is_kafka_secret(&ini.entries[i]) &&
-                                   secrets_written_s(ini.entries[i].value) > when_s;
-                        if (is_found)
-                                (void)snprintf(path, size, "%s", ini.entries[i].value);
-                }
-        }
-        ini_clear(&ini);
-        problems_clear(&problems);
-        return is_found;
+        return path != NULL && compare(doctor, file) == CHANGED && stat(path, &theirs) == 0 &&
+               stat(doctor->file, &ours) == 0 &&
+               (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino);
 }
 
 /* Write the options that the daemon has read and that only a restart applies. Returns whether any are. */
@@ -147,46 +104,76 @@ const char *
 doctor_age_kafka(const struct doctor *doctor)
 {
         static char text[PATH_MAX + 100];
-        int64_t start_s = (int64_t)status_number(doctor->status, "startTimeSeconds");
-        const char *changed = find_changed(doctor);
-        char path[PATH_MAX], options[LIST_SIZE];
+        const char *of_kafka = find(doctor, "start", CHANGED);
+        char options[LIST_SIZE];
 
         if (list_awaiting(doctor, options, sizeof(options)) && strstr(options, "[kafka]") != NULL)
                 return "since its start it has only read the present one";
-        if (start_s != 0 && find_newer_kafka(doctor, start_s, path, sizeof(path)))
-                (void)snprintf(text, sizeof(text), "%s is newer than its start", path);
-        else if (changed != NULL && strcmp(changed, doctor->config->file) == 0)
-                (void)snprintf(text, sizeof(text), "it has not loaded %s as it is now", changed);
+        if (of_kafka != NULL)
+                (void)snprintf(text, sizeof(text), "%s has changed since its start", of_kafka);
+        else if (first_of(doctor, "files") != NULL && compare(doctor, first_of(doctor, "files")) == CHANGED)
+                (void)snprintf(text, sizeof(text), "it has not loaded %s as it is now", doctor->file);
         else
                 return NULL;
         return text;
+}
+
+/* Report which file the daemon has not read as it is now. Returns whether there is one. */
+static int
+report_changed(struct doctor *doctor)
+{
+        const char *of_kafka = find(doctor, "start", CHANGED), *changed = find(doctor, "reload", CHANGED);
+
+        doctor->is_daemon_outdated = changed != NULL;
+        if (changed != NULL && has_other_file(doctor))
+                doctor_warn(doctor,
+                            "gatepostd has loaded %s, not %s: examine that one, gatepost -c %s doctor, or "
+                            "restart gatepostd with this one",
+                            changed, doctor->file, changed);
+        else if (of_kafka != NULL)
+                doctor_warn(doctor,
+                            "%s has changed since the start of gatepostd, and changes in [kafka] need a "
+                            "restart: systemctl restart gatepostd",
+                            of_kafka);
+        else if (changed != NULL)
+                doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload gatepostd",
+                            changed);
+        return of_kafka != NULL || changed != NULL;
+}
+
+static void
+check_files(struct doctor *doctor)
+{
+        const char *unknown = find(doctor, "reload", UNKNOWN);
+        char options[LIST_SIZE];
+
+        if (unknown == NULL)
+                unknown = find(doctor, "start", UNKNOWN);
+        if (report_changed(doctor))
+                return;
+        if (list_awaiting(doctor, options, sizeof(options)))
+                doctor_warn(doctor,
+                            "gatepostd has read options that only a restart applies, %s: systemctl restart "
+                            "gatepostd",
+                            options);
+        else if (first_of(doctor, "files") == NULL)
+                doctor_skip(doctor, "gatepostd does not say which files it has loaded; another version does");
+        else if (unknown != NULL)
+                doctor_skip(doctor,
+                            "whether gatepostd has loaded %s as it is now is not verified: this user may not "
+                            "see it; run gatepost doctor as root",
+                            unknown);
+        else
+                doctor_pass(doctor, "gatepostd has loaded the newest files");
 }
 
 void
 doctor_age_check(struct doctor *doctor)
 {
         const char *version = json_tree_text(json_tree_get(doctor->status, "versions"), "gatepostd");
-        int64_t start_s = (int64_t)status_number(doctor->status, "startTimeSeconds");
-        const char *changed = find_changed(doctor);
-        char path[PATH_MAX], options[LIST_SIZE];
 
         doctor_begin(doctor, "daemon", "configuration");
-        doctor->is_daemon_outdated = changed != NULL;
-        if (find_newer_kafka(doctor, start_s, path, sizeof(path)))
-                doctor_warn(doctor,
-                            "%s is newer than the start of gatepostd, and changes in [kafka] need a restart: "
-                            "systemctl restart gatepostd",
-                            path);
-        else if (changed != NULL)
-                doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload gatepostd",
-                            changed);
-        else if (list_awaiting(doctor, options, sizeof(options)))
-                doctor_warn(doctor,
-                            "gatepostd has read options that only a restart applies, %s: systemctl restart "
-                            "gatepostd",
-                            options);
-        else
-                doctor_pass(doctor, "gatepostd has loaded the newest files");
+        check_files(doctor);
         if (version == NULL || strcmp(version, PACKAGE_VERSION) == 0)
                 return;
         doctor_begin(doctor, "daemon", "version");

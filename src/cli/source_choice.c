@@ -33,7 +33,7 @@ load(const struct source_choice *choice, const char *file, int *status)
                 *status = EX_CONFIG;
                 return config_load(file);
         }
-        secret = secrets_read_signing(choice->secret_file, &len, &error);
+        secret = secrets_read_signing(choice->secret_file, &len, NULL, &error);
         secrets_free(secret, len);
         if (secret == NULL) {
                 *status = source_choice_secret_status(choice->secret_file);

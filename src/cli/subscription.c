@@ -213,7 +213,7 @@ subscription_payload(const struct subscription_args *args, const struct config *
 {
         struct error error;
         size_t secret_len;
-        char *secret = secrets_read_signing(args->secret_file, &secret_len, &error), *payload = NULL;
+        char *secret = secrets_read_signing(args->secret_file, &secret_len, NULL, &error), *payload = NULL;
 
         *status = 0;
         if (secret == NULL) {

@@ -21,11 +21,10 @@
 
 /* Open a file for reading, without blocking on a FIFO. */
 static FILE *
-open_file(const char *path, struct error *error)
+open_file(const char *path, struct stat *st, struct error *error)
 {
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
-        struct stat st;
 
         if (in == NULL) {
                 (void)error_set(error, "cannot open %s: %s", path, strerror(errno));
@@ -33,7 +32,7 @@ open_file(const char *path, struct error *error)
                         (void)close(fd);
                 return NULL;
         }
-        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        if (fstat(fd, st) == 0 && S_ISREG(st->st_mode))
                 return in;
         (void)error_set(error, "%s is not a regular file", path);
         (void)fclose(in);
@@ -41,9 +40,9 @@ open_file(const char *path, struct error *error)
 }
 
 /* Read all certificates in a file, at least one. */
-static STACK_OF(X509) * read_all(const char *path, struct error *error)
+static STACK_OF(X509) * read_all(const char *path, struct stat *st, struct error *error)
 {
-        FILE *in = open_file(path, error);
+        FILE *in = open_file(path, st, error);
         STACK_OF(X509) *all = sk_X509_new_null();
         X509 *one;
         unsigned long why;
@@ -93,12 +92,14 @@ note_times(struct certificate *certificate, const X509 *one)
 struct certificate *
 certificate_read(const char *path, struct error *error)
 {
-        STACK_OF(X509) *all = read_all(path, error);
+        struct stat st;
+        STACK_OF(X509) *all = read_all(path, &st, error);
         struct certificate *certificate;
 
         if (all == NULL)
                 return NULL;
         certificate = mem_alloc(sizeof(*certificate));
+        certificate->leaf_st = st;
         certificate->not_after_s = INT64_MAX;
         for (int i = 0; i < sk_X509_num(all); i++)
                 note_times(certificate, sk_X509_value(all, i));
@@ -135,7 +136,7 @@ certificate_read_key(struct certificate *certificate, const char *path, struct e
 {
         int asked = 0, matches;
         size_t len;
-        char *text = secrets_read(path, 1, &len, error);
+        char *text = secrets_read(path, 1, &len, &certificate->key_st, error);
         BIO *bio;
 
         if (text == NULL)
@@ -163,7 +164,7 @@ certificate_read_key(struct certificate *certificate, const char *path, struct e
 int
 certificate_read_authorities(struct certificate *certificate, const char *path, struct error *error)
 {
-        certificate->authorities = read_all(path, error);
+        certificate->authorities = read_all(path, &certificate->authorities_st, error);
         return certificate->authorities == NULL ? -1 : 0;
 }
 

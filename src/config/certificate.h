@@ -2,6 +2,7 @@
 #define CONFIG_CERTIFICATE_H
 
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include <openssl/x509.h>
 
@@ -19,6 +20,9 @@ struct certificate {
         STACK_OF(X509) * authorities; /* for client certificates; NULL: clients need none */
         int64_t not_before_s;         /* since the epoch; from here to not_after_s leaf and chain are valid */
         int64_t not_after_s;
+        struct stat leaf_st; /* of their files before they were read */
+        struct stat key_st;
+        struct stat authorities_st;
 };
 
 /**

@@ -244,6 +244,10 @@ read_tls_files(struct config *config, const struct ini *ini, struct problems *pr
         if (config->tls_client_ca_file != NULL &&
             certificate_read_authorities(config->certificate, config->tls_client_ca_file, &error) != 0)
                 add_tls_problem(problems, ini, "tls_client_ca_file", &error);
+        config_add_file(config, config->tls_certificate_file, &config->certificate->leaf_st, 0);
+        config_add_file(config, config->tls_key_file, &config->certificate->key_st, 0);
+        if (config->tls_client_ca_file != NULL)
+                config_add_file(config, config->tls_client_ca_file, &config->certificate->authorities_st, 0);
 }
 
 /* A receiver must not go without TLS because one of its options is missing. */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "config/secrets.h"
@@ -52,6 +53,9 @@ free_lists(struct config *config)
                 secrets_free(config->kafka[i].value, strlen(config->kafka[i].value));
         }
         free(config->kafka);
+        for (size_t i = 0; i < config->n_files; i++)
+                free(config->files[i].path);
+        free(config->files);
 }
 
 /* After loading, only the number of holders changes. */
@@ -179,17 +183,19 @@ config_add_secret(struct config_source *source, const char *secret, size_t len, 
 }
 
 static void
-note_secret_file(struct config_source *source, const char *path, const char *secret)
+note_secret_file(struct config_source *source, const char *path, const struct stat *st, const char *secret)
 {
         source->secret_files =
             mem_resize(source->secret_files, source->n_secret_files + 1, sizeof(*source->secret_files));
         source->secret_files[source->n_secret_files++] =
-            (struct config_secret_file){mem_strdup(path), secrets_written_s(path), secrets_doubt(secret)};
+            (struct config_secret_file){mem_strdup(path), (int64_t)st->st_mtime, secrets_doubt(secret)};
 }
 
 int
-config_add_secret_file(struct config_source *source, const char *path, struct error *error)
+config_add_secret_file(struct config *config, struct config_source *source, const char *path,
+                       struct error *error)
 {
+        struct stat st;
         size_t len;
         char *secret;
         int result;
@@ -200,11 +206,30 @@ config_add_secret_file(struct config_source *source, const char *path, struct er
         }
         if (secrets_check_path(path, error) != 0)
                 return -1;
-        secret = secrets_read_signing(path, &len, error);
+        secret = secrets_read_signing(path, &len, &st, error);
         if (secret == NULL)
                 return -1;
-        note_secret_file(source, path, secret);
+        note_secret_file(source, path, &st, secret);
+        config_add_file(config, path, &st, 0);
         result = config_add_secret(source, secret, len, error);
         secrets_free(secret, len);
         return result;
+}
+
+/* Return the path, from the root if the working directory is known. */
+static char *
+absolute(const char *path)
+{
+        char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0), *result;
+
+        result = directory == NULL ? mem_strdup(path) : mem_printf("%s/%s", directory, path);
+        free(directory);
+        return result;
+}
+
+void
+config_add_file(struct config *config, const char *path, const struct stat *st, int is_of_kafka)
+{
+        config->files = mem_resize(config->files, config->n_files + 1, sizeof(*config->files));
+        config->files[config->n_files++] = (struct config_file){absolute(path), *st, is_of_kafka};
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/address.h"
 #include "base/compiler.h"
@@ -34,6 +35,13 @@ struct config_listen {
         struct sockaddr_storage address;
         socklen_t address_len;
         size_t line; /* in the file; 0: the default */
+};
+
+/* A file that was read, and its state before that. */
+struct config_file {
+        char *path; /* absolute */
+        struct stat st;
+        int is_of_kafka; /* [kafka] names it, so that another one takes effect at a restart */
 };
 
 /* A file from which a secret was read. */
@@ -72,8 +80,9 @@ struct config_property {
 struct config {
         atomic_uint n_holders; /* besides the caller who loaded it */
         char *file;
-        mode_t file_mode; /* when it was read */
-        unsigned roles;   /* config_role bits, at least one */
+        struct config_file *files; /* first this one, then those that it names and that gatepostd reads */
+        size_t n_files;
+        unsigned roles; /* config_role bits, at least one */
         char *instance;
         enum log_level log_level;
 
@@ -191,7 +200,11 @@ int config_add_secret(struct config_source *source, const char *secret, size_t l
                       struct error *error) MUST_CHECK;
 
 /* Add a file with a signing secret to a source, and the secret. Return 0, or -1 with the reason. */
-int config_add_secret_file(struct config_source *source, const char *path, struct error *error) MUST_CHECK;
+int config_add_secret_file(struct config *config, struct config_source *source, const char *path,
+                           struct error *error) MUST_CHECK;
+
+/* Add a file that was read, with its state before that. */
+void config_add_file(struct config *config, const char *path, const struct stat *st, int is_of_kafka);
 
 /* Return the source with the name of len bytes, or NULL. */
 const struct config_source *config_find_source(const struct config *config, const char *name, size_t len);

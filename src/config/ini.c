@@ -331,7 +331,7 @@ ini_read_file(const char *file, struct ini *ini, struct problems *problems)
         (void)fclose(in);
         if (!failed && len <= FILE_MAX)
                 ini_parse(text, len, ini, problems);
-        ini->mode = st.st_mode;
+        ini->st = st;
         secrets_free(text, len);
         if (failed)
                 return fail(problems, "cannot be read");

@@ -2,7 +2,7 @@
 #define CONFIG_INI_H
 
 #include <stddef.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "base/compiler.h"
 #include "config/problems.h"
@@ -26,7 +26,7 @@ struct ini_entry {
 struct ini {
         struct ini_entry *entries;
         size_t n;
-        mode_t mode; /* of the file; 0 if the text does not come from a file */
+        struct stat st; /* of the file before it was read */
 };
 
 /**

@@ -83,25 +83,43 @@ ends_with(const char *text, const char *end)
         return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
+static int
+names_secret_file(const char *own_name)
+{
+        return ends_with(own_name, "key.location") || ends_with(own_name, "keystore.location") ||
+               ends_with(own_name, "key.file") || ends_with(own_name, "assertion.file") ||
+               ends_with(own_name, "keytab");
+}
+
+static int
+names_file(const char *own_name, const char *value)
+{
+        return names_secret_file(own_name) ||
+               ((ends_with(own_name, ".location") || ends_with(own_name, ".file")) &&
+                strcmp(value, "probe") != 0);
+}
+
 /*
- * Check a file that librdkafka reads when it creates a client. librdkafka does not say which file is missing,
- * does not check modes, and blocks on a FIFO.
+ * Check a file that librdkafka reads when it creates a client, and add it. librdkafka does not say which file
+ * is missing, does not check modes, and blocks on a FIFO.
  */
 static int
-check_file(const char *own_name, const char *path, struct error *error)
+add_file(struct config *config, const char *own_name, const char *path, struct error *error)
 {
         struct stat st;
 
-        if (ends_with(own_name, "key.location") || ends_with(own_name, "keystore.location") ||
-            ends_with(own_name, "key.file") || ends_with(own_name, "assertion.file") ||
-            ends_with(own_name, "keytab"))
-                return secrets_check_file(path, error);
-        if (!(ends_with(own_name, ".location") || ends_with(own_name, ".file")) || strcmp(path, "probe") == 0)
+        if (names_secret_file(own_name)) {
+                if (secrets_check_file(path, error) != 0)
+                        return -1;
+                if (stat(path, &st) == 0) /* which this account need not be allowed to do */
+                        config_add_file(config, path, &st, 1);
                 return 0;
+        }
         if (stat(path, &st) != 0)
                 return error_set(error, "cannot open %s: %s", path, strerror(errno));
         if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
                 return error_set(error, "%s is neither a file nor a directory", path);
+        config_add_file(config, path, &st, 1);
         return 0;
 }
 
@@ -142,7 +160,7 @@ add(struct config *config, const struct kafka_properties *properties, const char
         if (is_set(config, properties, own_name))
                 return error_set(error, "already set by its other name; remove one");
         if (check_property(properties, name, is_secret ? "a secret" : value, error) != 0 ||
-            check_file(own_name, value, error) != 0)
+            (names_file(own_name, value) && add_file(config, own_name, value, error) != 0))
                 return -1;
         /* The rest of Gatepost looks for the brokers under their usual name. */
         if (strcmp(own_name, BROKERS) == 0)
@@ -160,6 +178,7 @@ set_from_file(struct config *config, const struct kafka_properties *properties, 
 {
         size_t secret_len;
         char *property, *secret;
+        struct stat st;
         int result;
 
         if (!ends_with(name, "_file"))
@@ -169,8 +188,10 @@ set_from_file(struct config *config, const struct kafka_properties *properties, 
                 free(property);
                 return 0;
         }
-        secret = secrets_check_path(path, error) != 0 ? NULL : secrets_read(path, 1, &secret_len, error);
+        secret = secrets_check_path(path, error) != 0 ? NULL : secrets_read(path, 1, &secret_len, &st, error);
         result = secret == NULL || add(config, properties, property, secret, error) != 0 ? -1 : 1;
+        if (result == 1)
+                config_add_file(config, path, &st, 1);
         secrets_free(secret, secret == NULL ? 0 : secret_len);
         free(property);
         return result;
@@ -190,7 +211,8 @@ set(struct config *config, const struct kafka_properties *properties, const char
                 return -1;
         if (*value == '\0')
                 return error_set(error, "the value is missing");
-        if (kafka_property_is_secret(name) && secrets_check_mode(config->file_mode, config->file, error) != 0)
+        if (kafka_property_is_secret(name) &&
+            secrets_check_mode(config->files[0].st.st_mode, config->file, error) != 0)
                 return -1;
         if (strcmp(own_name, BROKERS) == 0 && strcmp(value, "embedded") == 0) {
                 if (is_set(config, properties, BROKERS))

@@ -279,7 +279,7 @@ load_file(const char *file, struct ini *ini, problems_reporter *report)
         config->file = mem_strdup(file);
         config->topics = topic_table_new();
         if (ini_read_file(file, ini, &problems) == 0) {
-                config->file_mode = ini->mode;
+                config_add_file(config, file, &ini->st, 0);
                 set_options(&load);
                 set_defaults(&load);
                 check_config(config, ini, &problems);

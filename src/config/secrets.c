@@ -41,17 +41,16 @@ secrets_check_path(const char *path, struct error *error)
 
 /* Open without blocking on a FIFO, and check the mode of the open file, which the path may no longer name. */
 static int
-open_checked(const char *path, struct error *error)
+open_checked(const char *path, struct stat *st, struct error *error)
 {
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), result;
-        struct stat st;
 
         if (fd < 0)
                 return error_set(error, "cannot open %s: %s", path, strerror(errno));
-        if (fstat(fd, &st) != 0)
+        if (fstat(fd, st) != 0)
                 result = error_set(error, "%s: %s", path, strerror(errno));
         else
-                result = secrets_check_mode(st.st_mode, path, error);
+                result = secrets_check_mode(st->st_mode, path, error);
         if (result == 0)
                 return fd;
         (void)close(fd);
@@ -89,9 +88,10 @@ read_all(int fd, char *buffer, size_t size)
 }
 
 char *
-secrets_read(const char *path, size_t min_len, size_t *len, struct error *error)
+secrets_read(const char *path, size_t min_len, size_t *len, struct stat *st, struct error *error)
 {
-        int fd = open_checked(path, error);
+        struct stat own;
+        int fd = open_checked(path, st == NULL ? &own : st, error);
         char *secret;
         ssize_t n;
 
@@ -128,7 +128,7 @@ secrets_read(const char *path, size_t min_len, size_t *len, struct error *error)
  * Editors add byte order marks and empty lines unseen. The sender has neither, so every signature would fail.
  */
 char *
-secrets_read_signing(const char *path, size_t *len, struct error *error)
+secrets_read_signing(const char *path, size_t *len, struct stat *st, struct error *error)
 {
         static const char mark[] = "\xef\xbb\xbf";
         char *secret;
@@ -138,7 +138,7 @@ secrets_read_signing(const char *path, size_t *len, struct error *error)
                                 strerror(ENOENT), path);
                 return NULL;
         }
-        secret = secrets_read(path, SIGNATURE_SECRET_MIN, len, error);
+        secret = secrets_read(path, SIGNATURE_SECRET_MIN, len, st, error);
         if (secret == NULL)
                 return NULL;
         if (strncmp(secret, mark, strlen(mark)) == 0)
@@ -189,14 +189,6 @@ secrets_doubt(const char *secret)
         if (len > 0 && (isspace((unsigned char)secret[0]) || isspace((unsigned char)secret[len - 1])))
                 return "begins or ends with a blank, which belongs to the secret";
         return NULL;
-}
-
-int64_t
-secrets_written_s(const char *path)
-{
-        struct stat st;
-
-        return stat(path, &st) == 0 ? (int64_t)st.st_mtime : 0;
 }
 
 void

@@ -2,8 +2,7 @@
 #define CONFIG_SECRETS_H
 
 #include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -11,15 +10,17 @@
 #define SECRETS_MAX 65536
 
 /**
- * secrets_read(path, min_len, len, error):
+ * secrets_read(path, min_len, len, st, error):
  * Read the secret in a file, without the newline at its end. Refuse a file that others can read or write, a
  * file that is not regular, and a secret shorter than min_len or longer than SECRETS_MAX bytes. Return a
- * string of *len bytes, to be released with secrets_free(), or NULL with the reason.
+ * string of *len bytes, to be released with secrets_free(), or NULL with the reason. Unless st is NULL, it is
+ * set to the state of the file before it was read.
  */
-char *secrets_read(const char *path, size_t min_len, size_t *len, struct error *error) MUST_CHECK;
+char *secrets_read(const char *path, size_t min_len, size_t *len, struct stat *st,
+                   struct error *error) MUST_CHECK;
 
 /* Likewise a signing secret, which must have at least 16 bytes and be one line of text. */
-char *secrets_read_signing(const char *path, size_t *len, struct error *error) MUST_CHECK;
+char *secrets_read_signing(const char *path, size_t *len, struct stat *st, struct error *error) MUST_CHECK;
 
 /*
  * Return what makes a signing secret doubtful, to follow "the secret ": a placeholder, or blanks around it.
@@ -32,9 +33,6 @@ const char *secrets_doubt(const char *secret);
  * the file exists, or the path begins with a slash. Return 0, or -1 with the reason.
  */
 int secrets_check_path(const char *path, struct error *error) MUST_CHECK;
-
-/* Return the modification time of the file in seconds since the epoch, or 0 if it cannot be read. */
-int64_t secrets_written_s(const char *path);
 
 /* Wipe and release. NULL is harmless. */
 void secrets_free(char *secret, size_t len);

@@ -291,7 +291,7 @@ set_secret(struct setting *s)
 
         if (len < SIGNATURE_SECRET_MIN)
                 return error_set(s->error, "the secret is shorter than %d bytes", SIGNATURE_SECRET_MIN);
-        if (secrets_check_mode(s->config->file_mode, s->config->file, s->error) != 0)
+        if (secrets_check_mode(s->config->files[0].st.st_mode, s->config->file, s->error) != 0)
                 return -1;
         return config_add_secret(s->source, s->value, len, s->error);
 }
@@ -299,7 +299,7 @@ set_secret(struct setting *s)
 static int
 set_secret_file(struct setting *s)
 {
-        return config_add_secret_file(s->source, s->value, s->error);
+        return config_add_secret_file(s->config, s->source, s->value, s->error);
 }
 
 static int
@@ -374,7 +374,7 @@ set_api_key(struct setting *s)
 {
         char **field = s->field;
 
-        if (secrets_check_mode(s->config->file_mode, s->config->file, s->error) != 0)
+        if (secrets_check_mode(s->config->files[0].st.st_mode, s->config->file, s->error) != 0)
                 return -1;
         secrets_free(*field, *field == NULL ? 0 : strlen(*field));
         *field = mem_strdup(s->value);

@@ -70,6 +70,40 @@ put_topics(struct status_writer *writer)
 }
 
 static void
+put_file(struct status_writer *writer, const struct config_file *file)
+{
+        json_open_object(writer->json, NULL);
+        status_writer_text(writer, "path", file->path);
+        json_number(writer->json, "inode", (int64_t)file->st.st_ino);
+        json_number(writer->json, "size", (int64_t)file->st.st_size);
+        json_number(writer->json, "modifiedSeconds", (int64_t)file->st.st_mtim.tv_sec);
+        json_number(writer->json, "modifiedNanoseconds", (int64_t)file->st.st_mtim.tv_nsec);
+        status_writer_text(writer, "readAt", file->is_of_kafka ? "start" : "reload");
+        json_close_object(writer->json);
+}
+
+/*
+ * Only what stat(2) says: a digest of the contents would let a reader of /status guess a weak secret. The
+ * file itself comes first.
+ */
+static void
+put_files(struct status_writer *writer)
+{
+        const struct config *newest = writer->metrics->newest, *first = writer->metrics->config;
+
+        json_open_array(writer->json, "files");
+        for (size_t i = 0; i < newest->n_files; i++) {
+                if (!newest->files[i].is_of_kafka)
+                        put_file(writer, &newest->files[i]);
+        }
+        for (size_t i = 0; i < first->n_files; i++) {
+                if (first->files[i].is_of_kafka)
+                        put_file(writer, &first->files[i]);
+        }
+        json_close_array(writer->json);
+}
+
+static void
 put_option(const char *section, const char *name, void *arg)
 {
         struct status_writer *writer = arg;
@@ -91,6 +125,7 @@ metrics_configuration(struct status_writer *writer)
         json_open_array(writer->json, "awaitingRestart");
         restart_needed(metrics->config, metrics->newest, put_option, writer);
         json_close_array(writer->json);
+        put_files(writer);
         put_listeners(writer);
         put_sources(writer);
         put_topics(writer);

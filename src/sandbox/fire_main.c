@@ -177,7 +177,7 @@ open_keys(struct fire_arguments *args, struct signature_key **key, struct signat
         static const char wrong_secret[] = "a secret that nobody agreed upon";
         struct error error;
         size_t len;
-        char *secret = secrets_read_signing(args->secret_file, &len, &error);
+        char *secret = secrets_read_signing(args->secret_file, &len, NULL, &error);
 
         if (secret == NULL) {
                 fprintf(stderr, "gatepost-sandbox fire: %s\n", error.text);
