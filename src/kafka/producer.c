@@ -1,6 +1,7 @@
 #include "kafka/producer.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +88,12 @@ record_timeout(const struct config *config, unsigned patience)
         if (timeout_ms > PATIENT_MS)
                 timeout_ms = PATIENT_MS;
         return timeout_ms > config->ack_timeout_ms ? timeout_ms : config->ack_timeout_ms;
+}
+
+uint64_t
+producer_longest_wait_ms(const struct config *config)
+{
+        return record_timeout(config, UINT_MAX);
 }
 
 static rd_kafka_t *

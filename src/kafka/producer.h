@@ -81,6 +81,9 @@ void producer_watch(struct producer *producer,
 int producer_append(struct producer *producer, struct producer_record *record,
                     struct error *error) MUST_CHECK;
 
+/* Return how long a record waits at most until it is appended or fails, whatever the producer's patience. */
+uint64_t producer_longest_wait_ms(const struct config *config);
+
 /**
  * producer_connect(producer, timeout_ms):
  * Fetch the topic's metadata, so that the next append need not wait for them. Blocks for up to timeout_ms.

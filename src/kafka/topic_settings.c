@@ -24,6 +24,12 @@ static const struct {
     [TOPIC_RETENTION_MS] = {"retention.ms", "log.retention.ms"},
 };
 
+static const char *const limit_names[TOPIC_N_LIMITS] = {
+    [TOPIC_BEFORE_MAX] = "message.timestamp.before.max.ms",
+    [TOPIC_AFTER_MAX] = "message.timestamp.after.max.ms",
+    [TOPIC_DIFFERENCE_MAX] = "message.timestamp.difference.max.ms",
+};
+
 const char *
 topic_settings_name(enum topic_setting setting)
 {
@@ -124,6 +130,23 @@ topic_settings_read(struct topic_state *state, enum topic_setting setting, const
                 break;
         case TOPIC_N_SETTINGS:
                 break;
+        }
+}
+
+const char *
+topic_settings_limit(enum topic_limit limit)
+{
+        return limit_names[limit];
+}
+
+void
+topic_settings_read_limit(struct topic_state *state, const char *name, const char *value)
+{
+        for (enum topic_limit l = 0; l < TOPIC_N_LIMITS; l++) {
+                if (strcmp(limit_names[l], name) != 0)
+                        continue;
+                state->limits |= 1u << l;
+                state->limits_ms[l] = strtoll(value, NULL, 10);
         }
 }
 

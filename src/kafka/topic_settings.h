@@ -22,6 +22,13 @@ enum topic_setting {
         TOPIC_N_SETTINGS,
 };
 
+/*
+ * The limits of the difference between the timestamp that a record's writer has set and the broker's clock.
+ * TOPIC_DIFFERENCE_MAX, of brokers before 4.0, is for both directions, unless the limit of one is set as well
+ * (Kafka 3.6, KIP-937).
+ */
+enum topic_limit { TOPIC_BEFORE_MAX, TOPIC_AFTER_MAX, TOPIC_DIFFERENCE_MAX, TOPIC_N_LIMITS };
+
 /* The use of a topic, which determines its settings. */
 enum topic_use { TOPIC_DELIVERIES, TOPIC_QUARANTINE, TOPIC_EVENTS };
 
@@ -41,6 +48,8 @@ struct topic_state {
         int64_t min_insync_replicas;
         int log_append_time;
         int unclean_election;
+        unsigned limits; /* those that are known, 1u << enum topic_limit: no broker has all */
+        int64_t limits_ms[TOPIC_N_LIMITS];
 };
 
 /* Return Kafka's name of a setting. */
@@ -65,6 +74,12 @@ int topic_settings_is_required(enum topic_use use, enum topic_setting setting);
 
 /* Read the value of a setting into the state of a topic. */
 void topic_settings_read(struct topic_state *state, enum topic_setting setting, const char *value);
+
+/* Return Kafka's name of a limit. */
+const char *topic_settings_limit(enum topic_limit limit);
+
+/* Read a limit into the state of a topic, if that is its name. */
+void topic_settings_read_limit(struct topic_state *state, const char *name, const char *value);
 
 /**
  * topic_settings_read_defaults(client, state, known, timeout_ms, error):

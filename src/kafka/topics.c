@@ -116,11 +116,14 @@ read_settings(const rd_kafka_ConfigResource_t *resource, struct topic_state *sta
         if (!state->settings_known)
                 return;
         for (size_t i = 0; i < n; i++) {
-                enum topic_setting setting = topic_settings_find(rd_kafka_ConfigEntry_name(entries[i]));
+                const char *name = rd_kafka_ConfigEntry_name(entries[i]);
                 const char *value = rd_kafka_ConfigEntry_value(entries[i]);
+                enum topic_setting setting = topic_settings_find(name);
 
                 if (setting < TOPIC_N_SETTINGS && value != NULL)
                         topic_settings_read(state, setting, value);
+                else if (value != NULL)
+                        topic_settings_read_limit(state, name, value);
         }
 }
 

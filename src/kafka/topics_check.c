@@ -10,11 +10,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "kafka/producer.h"
 
 #define TIMEOUT_MS 2000
 #define LOOKS 5 /* a new topic may not be known to every broker yet */
 #define PAUSE_MS 100
 #define DEADLINE_MS 10000
+#define CLOCKS_MS 30000 /* the clocks of two machines may differ by a tenth of the default `tolerance` */
+#define HOUR_MS INT64_C(3600000)
 
 /* A check of one topic, and the receiver of its findings. */
 struct topic_check {
@@ -108,6 +111,55 @@ check_receive_limit(const struct topic_check *check)
                largest, config_receive_limit(config), line, config_receive_needed(config, largest));
 }
 
+/* Return the limit that counts for this one, of which the broker may not have all. */
+static enum topic_limit
+find_limit(const struct topic_state *state, enum topic_limit limit)
+{
+        int is_set = state->limits & 1u << limit && state->limits_ms[limit] != INT64_MAX;
+
+        return is_set || !(state->limits & 1u << TOPIC_DIFFERENCE_MAX) ? limit : TOPIC_DIFFERENCE_MAX;
+}
+
+static int
+is_too_small(const struct topic_state *state, enum topic_limit limit, int64_t needed_ms)
+{
+        return state->limits & 1u << limit && state->limits_ms[limit] < needed_ms;
+}
+
+/*
+ * Kafka refuses a record for good whose timestamp differs by more from the broker's clock. librdkafka sets it
+ * when it gets the record from any of our producers, whatever the age of the delivery, as after a lag, from
+ * the spool or from quarantine. So it is at most as old as a record may wait for its append, longest in a
+ * receiver; and by the clocks it may be off in both directions. The remedies are Kafka's defaults.
+ */
+static void
+check_timestamps(const struct topic_check *check)
+{
+        const struct topic_state *state = check->state;
+        enum topic_limit before = find_limit(state, TOPIC_BEFORE_MAX),
+                         after = find_limit(state, TOPIC_AFTER_MAX), wrong;
+        int64_t needed_ms = CLOCKS_MS + (int64_t)producer_longest_wait_ms(check->config);
+        char what[200], setting[80];
+
+        if (state->log_append_time)
+                return; /* the broker sets the timestamp */
+        if (is_too_small(state, before, needed_ms)) {
+                wrong = before;
+        } else if (is_too_small(state, after, CLOCKS_MS)) {
+                wrong = after;
+                needed_ms = CLOCKS_MS;
+        } else {
+                return;
+        }
+        (void)snprintf(what, sizeof(what),
+                       "%s is %" PRId64 ", less than %" PRId64
+                       ": Kafka would refuse records that have waited or by a clock that differs",
+                       topic_settings_limit(wrong), state->limits_ms[wrong], needed_ms);
+        (void)snprintf(setting, sizeof(setting), "%s=%" PRId64, topic_settings_limit(wrong),
+                       wrong == TOPIC_AFTER_MAX ? HOUR_MS : INT64_MAX);
+        report_setting(check, 1, what, setting);
+}
+
 void
 topics_check(const struct config *config, const struct topic_need *need, const struct topic_state *state,
              void (*found)(const struct topic_finding *finding, void *arg), void *arg)
@@ -135,6 +187,7 @@ topics_check(const struct config *config, const struct topic_need *need, const s
                 return;
         }
         check_record_size(&check);
+        check_timestamps(&check);
         if (state->replicas >= 3 && state->min_insync_replicas < 2)
                 report_setting(&check, 0,
                                "min.insync.replicas is 1: an acknowledged record may be on one broker only",

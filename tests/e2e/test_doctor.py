@@ -489,6 +489,30 @@ def test_short_retention(installation):
     assert checkup.cause.count("kafka-configs.sh") == 1
 
 
+@pytest.mark.parametrize("topic, option, value, default", [
+    ("invoice.accepted", "before", "0", "9223372036854775807"), ("quarantine", "before", "59999", "9223372036854775807"),
+    ("invoice.accepted", "after", "29999", "3600000"), ("deliveries", "before", "1000", "9223372036854775807")])
+def test_limit_of_timestamps_by_which_kafka_refuses_records(installation, topic, option, value, default):
+    installation.create_topics()
+    config, kafka = by_sockets(installation), installation.kafka
+    topic, option = f"{installation.prefix}.{topic}", f"message.timestamp.{option}.max.ms"
+    kafka.configure(topic, option, value)
+    if topic == kafka.deliveries:
+        checkup = examine(installation, config, "--no-send")
+        assert any(line.startswith(f"✓ topic {topic}: ") for line in checkup.lines)  # with LogAppendTime there is no limit
+        kafka.configure(topic, "message.timestamp.type", "CreateTime")
+    expect(examine(installation, config), EX_CONFIG, f"topic {topic}: {option} is {value}, less than ", "Kafka would refuse records",
+           f"; remedy: kafka-configs.sh --bootstrap-server BROKER --alter --topic {topic} --add-config {option}={default}")
+    done = installation.gatepost("topics", "list", config=config)
+    assert done.returncode == 65 and done.stdout.count("    wrong: ") == 1 and f"wrong: {option} is {value}, " in done.stdout
+    assert installation.gatepost("check", "--online", config=config).returncode != 0
+    daemon = installation.daemon(config).launch()
+    assert option in daemon.wait_for_log("error topic is misconfigured", 60)
+    daemon.take_exit_status()
+    kafka.configure(topic, option, default)
+    assert installation.gatepost("topics", "list", config=config).returncode == 0
+
+
 def down(cluster, number):
     """Kill a broker, and wait until the others know."""
     cluster.kill(number)
