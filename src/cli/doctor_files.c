@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -20,7 +21,9 @@
 
 /*
  * Whether the daemon's user may read the files that the configuration names, and write its directories. That
- * is the user of the running daemon, or else of the systemd unit. Only root can try.
+ * is the user of the running daemon with the groups of its process, which are not those of /etc/group when
+ * the unit has SupplementaryGroups= or when the user has become a member since; or else the user of the
+ * systemd unit. Only root can try.
  */
 
 #define UNIT_USER "gatepost"
@@ -34,27 +37,89 @@ user_name(void)
         return user == NULL ? "this user" : user->pw_name;
 }
 
-static const char *
-group_name(const struct passwd *user)
-{
-        const struct group *group = getgrgid(user->pw_gid);
+/* The user of the daemon, with its groups. */
+struct identity {
+        uid_t uid;
+        gid_t gid;
+        char *name;    /* or the number, for a user without an entry in passwd */
+        gid_t *groups; /* the supplementary ones */
+        size_t n_groups;
+        int is_running; /* the groups are those of the process; else those that the databases have */
+};
 
-        return group == NULL ? user->pw_name : group->gr_name;
+static void
+identity_clear(struct identity *identity)
+{
+        free(identity->name);
+        free(identity->groups);
+}
+
+/*
+ * Set the user and the groups that its process starts with: this one and those of which it is a member.
+ * Returns whether there is a user.
+ */
+static int
+identity_find(struct identity *identity, const struct passwd *user, gid_t gid)
+{
+        int n = 0;
+
+        *identity = (struct identity){0};
+        if (user == NULL)
+                return 0;
+        *identity = (struct identity){.uid = user->pw_uid, .gid = gid, .name = mem_strdup(user->pw_name)};
+        (void)getgrouplist(user->pw_name, gid, NULL, &n);
+        identity->groups = mem_alloc(((size_t)n + 1) * sizeof(gid_t));
+        if (n > 0 && getgrouplist(user->pw_name, gid, identity->groups, &n) > 0)
+                identity->n_groups = (size_t)n;
+        return 1;
+}
+
+/* Set the user and the groups of a running daemon, by its report. Returns whether it says both. */
+static int
+identity_read(struct identity *identity, const struct json_value *status)
+{
+        const struct json_value *id = json_tree_get(status, "userId"),
+                                *groups = json_tree_get(status, "groupIds");
+        const struct json_value *first = groups == NULL ? NULL : groups->first;
+        const struct passwd *user;
+
+        *identity = (struct identity){0};
+        if (id == NULL || first == NULL)
+                return 0;
+        *identity = (struct identity){.uid = (uid_t)status_value(id),
+                                      .gid = (gid_t)status_value(first),
+                                      .is_running = 1};
+        user = getpwuid(identity->uid);
+        identity->name = user == NULL ? mem_printf("%u", (unsigned)identity->uid) : mem_strdup(user->pw_name);
+        identity->groups = mem_alloc(groups->n * sizeof(gid_t));
+        for (const struct json_value *each = first->next; each != NULL; each = each->next)
+                identity->groups[identity->n_groups++] = (gid_t)status_value(each);
+        return 1;
+}
+
+/* Write the name of a group, or its number. */
+static const char *
+group_name(gid_t gid, char number[16])
+{
+        const struct group *group = getgrgid(gid);
+
+        (void)snprintf(number, 16, "%u", (unsigned)gid);
+        return group == NULL ? number : group->gr_name;
 }
 
 /* Try to access a file as a user, in a process of its own; NULL: as this one. Returns 0 or an errno. */
 static int
-try_as(const struct passwd *user, const char *path, int mode)
+try_as(const struct identity *identity, const char *path, int mode)
 {
         pid_t child;
         int status;
 
-        if (user == NULL)
+        if (identity == NULL)
                 return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? 0 : errno;
         child = fork();
         if (child == 0) {
-                if (initgroups(user->pw_name, user->pw_gid) != 0 || setgid(user->pw_gid) != 0 ||
-                    setuid(user->pw_uid) != 0)
+                if (setgroups(identity->n_groups, identity->groups) != 0 || setgid(identity->gid) != 0 ||
+                    setuid(identity->uid) != 0)
                         _exit(EPERM);
                 _exit(faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? 0 : errno);
         }
@@ -63,13 +128,36 @@ try_as(const struct passwd *user, const char *path, int mode)
         return WEXITSTATUS(status);
 }
 
+/*
+ * After a failure: if the user may access the file by a group that the process lacks, only a restart helps.
+ * Returns whether it is so.
+ */
+static int
+advise_restart(struct doctor *doctor, const struct identity *identity, const char *path, int mode)
+{
+        struct identity started;
+        int helps;
+
+        if (!identity->is_running)
+                return 0;
+        helps = identity_find(&started, getpwuid(identity->uid), identity->gid) &&
+                try_as(&started, path, mode) == 0;
+        identity_clear(&started);
+        if (helps)
+                doctor_remedy(doctor,
+                              "systemctl restart gatepostd: %s is a member of a group that may, and was not "
+                              "when gatepostd started",
+                              identity->name);
+        return helps;
+}
+
 /* Write the first directory of a path that a user may not enter. Returns whether there is one. */
 static int
-find_closed(const struct passwd *user, const char *path, char directory[PATH_MAX])
+find_closed(const struct identity *identity, const char *path, char directory[PATH_MAX])
 {
         for (const char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
                 (void)snprintf(directory, PATH_MAX, "%.*s", (int)(at - path), path);
-                if (try_as(user, directory, X_OK) == EACCES)
+                if (try_as(identity, directory, X_OK) == EACCES)
                         return 1;
         }
         return 0;
@@ -94,42 +182,60 @@ doctor_files_advise(struct doctor *doctor, const char *path)
                               doctor->file, user_name());
 }
 
+/* Report that the daemon's user cannot access a file. */
 static void
-check_file(struct doctor *doctor, const struct passwd *user, const char *path)
+report_denied(struct doctor *doctor, const struct identity *identity, const char *what, int code)
 {
-        int code = try_as(user, path, R_OK);
-        char directory[PATH_MAX];
+        doctor_fail(doctor, EX_NOPERM, "the daemon's user, %s, cannot %s: %s%s", identity->name, what,
+                    strerror(code),
+                    identity->is_running ? "" : ", unless the unit has SupplementaryGroups= that may");
+}
+
+/* A directory of certificates must be entered, too. */
+static void
+check_file(struct doctor *doctor, const struct identity *identity, const char *path)
+{
+        struct stat st;
+        int is_directory = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+        int mode = is_directory ? R_OK | X_OK : R_OK, code = try_as(identity, path, mode);
+        char directory[PATH_MAX], number[16];
+        const char *group = group_name(identity->gid, number);
 
         doctor_begin(doctor, "files", "%s", path);
         if (code == 0) {
-                doctor_pass(doctor, "the daemon's user, %s, may read it", user->pw_name);
+                doctor_pass(doctor, "the daemon's user, %s, may read it", identity->name);
                 return;
         }
-        doctor_fail(doctor, EX_NOPERM, "the daemon's user, %s, cannot read it: %s", user->pw_name,
-                    strerror(code));
-        if (find_closed(user, path, directory))
+        report_denied(doctor, identity, "read it", code);
+        if (advise_restart(doctor, identity, path, mode))
+                return;
+        if (find_closed(identity, path, directory))
                 doctor_remedy(doctor, "let %s enter the directory: chgrp %s %s && chmod g+x %s",
-                              user->pw_name, group_name(user), directory, directory);
+                              identity->name, group, directory, directory);
         else
-                doctor_remedy(doctor, "chgrp %s %s && chmod 0640 %s", group_name(user), path, path);
+                doctor_remedy(doctor, "chgrp %s %s && chmod %s %s", group, path,
+                              is_directory ? "g+rx" : "0640", path);
 }
 
 /* The daemon creates a directory that does not exist. */
 static void
-check_directory(struct doctor *doctor, const struct passwd *user, const char *path)
+check_directory(struct doctor *doctor, const struct identity *identity, const char *path)
 {
-        char *copy = mem_strdup(path);
+        char *copy = mem_strdup(path), *what;
         const char *on = access(path, F_OK) == 0 ? path : dirname(copy);
-        int code = try_as(user, on, W_OK | X_OK);
+        int code = try_as(identity, on, W_OK | X_OK);
 
         doctor_begin(doctor, "files", "%s", path);
         if (code == 0) {
-                doctor_pass(doctor, "the daemon's user, %s, may write it", user->pw_name);
+                doctor_pass(doctor, "the daemon's user, %s, may write it", identity->name);
         } else {
-                doctor_fail(doctor, EX_NOPERM, "the daemon's user, %s, cannot write %s: %s", user->pw_name,
-                            on == path ? "it" : on, strerror(code));
-                doctor_remedy(doctor, "install -d -o %s -m 0700 %s; %s must be able to enter those above it",
-                              user->pw_name, path, user->pw_name);
+                what = mem_printf("write %s", on == path ? "it" : on);
+                report_denied(doctor, identity, what, code);
+                free(what);
+                if (!advise_restart(doctor, identity, on, W_OK | X_OK))
+                        doctor_remedy(doctor,
+                                      "install -d -o %s -m 0700 %s; %s must be able to enter those above it",
+                                      identity->name, path, identity->name);
         }
         free(copy);
 }
@@ -152,63 +258,66 @@ is_file(const struct ini_entry *entry)
 
 /* As root: try everything as the daemon's user. */
 static void
-check_all_as(struct doctor *doctor, const struct passwd *user)
+check_all_as(struct doctor *doctor, const struct identity *identity)
 {
         const struct config *config = doctor->config;
         struct problems problems = {.file = doctor->file};
         struct ini ini;
 
-        check_file(doctor, user, doctor->file);
+        check_file(doctor, identity, doctor->file);
         if (ini_read_file(doctor->file, &ini, &problems) == 0) {
                 for (size_t i = 0; i < ini.n; i++) {
                         if (is_file(&ini.entries[i]))
-                                check_file(doctor, user, ini.entries[i].value);
+                                check_file(doctor, identity, ini.entries[i].value);
                 }
         }
         ini_clear(&ini);
         problems_clear(&problems);
         if (config->spool != NULL && config->roles & CONFIG_RECEIVER)
-                check_directory(doctor, user, config->spool);
+                check_directory(doctor, identity, config->spool);
         if (config->state != NULL && config->roles & CONFIG_ROUTER)
-                check_directory(doctor, user, config->state);
+                check_directory(doctor, identity, config->state);
 }
 
-/* Return the daemon's user, or NULL if it is not known. It is valid until the next call of getpwuid(). */
-static const struct passwd *
-find_user(const struct doctor *doctor)
+/*
+ * Find the daemon's user: that of the process, or without one that of the unit. An older daemon does not say
+ * its groups. Returns whether the user is known.
+ */
+static int
+find_identity(const struct doctor *doctor, struct identity *identity)
 {
         struct json_value *status = doctor_daemon_status(doctor);
         const struct json_value *id = json_tree_get(status, "userId");
         const struct passwd *user = NULL;
+        int is_known = identity_read(identity, status);
 
-        if (id != NULL)
+        if (!is_known && id != NULL)
                 user = getpwuid((uid_t)status_value(id));
-        else if (strncmp(doctor->file, HOME, strlen(HOME)) == 0)
+        else if (!is_known && strncmp(doctor->file, HOME, strlen(HOME)) == 0)
                 user = getpwnam(UNIT_USER);
+        if (user != NULL)
+                is_known = identity_find(identity, user, user->pw_gid);
         json_tree_free(status);
-        return user;
+        return is_known;
 }
 
 /* Reading the configuration has shown which files this user can read. */
 void
 doctor_check_files(struct doctor *doctor)
 {
-        const struct passwd *found = find_user(doctor);
-        struct passwd user = {0};
+        struct identity identity;
+        int is_known = find_identity(doctor, &identity), is_other = is_known && identity.uid != geteuid();
 
         doctor_begin(doctor, "files", "%s", "");
-        if (found != NULL && found->pw_uid != geteuid() && geteuid() == 0) {
-                user = *found;
-                user.pw_name = mem_strdup(found->pw_name);
-                doctor_pass(doctor, "you are root, and the daemon runs as %s", user.pw_name);
-                check_all_as(doctor, &user);
-                free(user.pw_name);
-        } else if (found != NULL && found->pw_uid != geteuid()) {
+        if (is_other && geteuid() == 0) {
+                doctor_pass(doctor, "you are root, and the daemon runs as %s", identity.name);
+                check_all_as(doctor, &identity);
+        } else if (is_other) {
                 doctor_skip(doctor,
                             "this user can read all files that the configuration names; whether the daemon's "
                             "user, %s, can is not verified: run gatepost doctor as root",
-                            found->pw_name);
-        } else if (found == NULL && geteuid() == 0) {
+                            identity.name);
+        } else if (!is_known && geteuid() == 0) {
                 doctor_warn(
                     doctor,
                     "root can read all files that the configuration names; whether the daemon's user "
@@ -217,4 +326,5 @@ doctor_check_files(struct doctor *doctor)
         } else {
                 doctor_pass(doctor, "%s can read all files that the configuration names", user_name());
         }
+        identity_clear(&identity);
 }

@@ -26,6 +26,22 @@ put_versions(struct status_writer *writer)
         json_close_object(writer->json);
 }
 
+/* The groups by which the process may access files, the effective one first. */
+static void
+put_groups(struct status_writer *writer)
+{
+        int n = getgroups(0, NULL);
+        gid_t *groups = n <= 0 ? NULL : calloc((size_t)n, sizeof(*groups));
+
+        n = groups == NULL ? 0 : getgroups(n, groups);
+        json_open_array(writer->json, "groupIds");
+        json_number(writer->json, NULL, (int64_t)getegid());
+        for (int i = 0; i < n; i++)
+                json_number(writer->json, NULL, (int64_t)groups[i]);
+        json_close_array(writer->json);
+        free(groups);
+}
+
 static void
 put_process(struct status_writer *writer)
 {
@@ -37,6 +53,7 @@ put_process(struct status_writer *writer)
         json_number(writer->json, "startTimeSeconds", writer->metrics->start_s);
         json_number(writer->json, "uptimeSeconds", now_s - writer->metrics->start_s);
         json_number(writer->json, "userId", (int64_t)geteuid());
+        put_groups(writer);
         put_versions(writer);
 }
 

@@ -1348,14 +1348,19 @@ def router_of_nobody(offline, service):
         secret = config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET)
         config["admin"]["listen"] = service.url.split("/")[2]
 
-        def run():
+        def run(report=None, group=65534, wrapper=()):
+            """Of a daemon with this report; this group may read the files. Wrapper is a command that executes the doctor."""
             file = config.write()
             for path in (secret, file):
-                os.chown(path, 0, 65534)
+                os.chown(path, 0, group)
                 os.chmod(path, 0o640)
-            service.faults = [answers(200, {"userId": 65534})]
-            return examine(offline, str(file))
+            service.faults = [answers(200, report or {"userId": 65534, "groupIds": [65534]})]
+            done = subprocess.run([*wrapper, BUILD / "gatepost", "-c", file, "doctor"], stdin=subprocess.DEVNULL, capture_output=True,
+                                  text=True, timeout=60, env=ENVIRONMENT | UTF_8)
+            assert_no_sanitizer_report(done.stderr)
+            return Checkup(done)
         run.config = config
+        run.secret = secret
         yield run
 
 
@@ -1381,6 +1386,55 @@ def test_file_in_a_directory_that_the_daemons_user_cannot_enter(router_of_nobody
     config["kafka"].update({"security.protocol": "ssl", "ssl.ca.location": private / "ca.pem"})
     expect(router_of_nobody(), EX_NOPERM, f"files {private}/ca.pem: the daemon's user, nobody, cannot read it: Permission denied; remedy: ",
            f"let nobody enter the directory: chgrp nogroup {private} && chmod g+x {private}")
+
+
+def test_groups_are_those_of_the_daemons_process(router_of_nobody):
+    """SupplementaryGroups= of its unit gives it more than the user has."""
+    checkup = router_of_nobody({"userId": 65534, "groupIds": [65534, 54322]}, group=54322)
+    assert f"✓ files {router_of_nobody.secret}: the daemon's user, nobody, may read it" in checkup.lines and "✗ files" not in checkup.lines
+    expect(router_of_nobody({"userId": 65534, "groupIds": [65534]}, group=54322), EX_NOPERM,
+           "the daemon's user, nobody, cannot read it: Permission denied; remedy: chgrp nogroup ")
+
+
+def test_group_that_the_daemons_process_has_not_yet_takes_a_restart(router_of_nobody):
+    groups = router_of_nobody.config.directory / "group"
+    groups.write_text(pathlib.Path("/etc/group").read_text() + "gatepost-tests:x:54322:nobody\n")
+    report = {"userId": 65534, "groupIds": [65534]}
+    checkup = router_of_nobody(report, 54322, ["unshare", "--mount", "sh", "-ec", f'mount --bind {groups} /etc/group; exec "$@"', "sh"])
+    expect(checkup, EX_NOPERM, "cannot read it: Permission denied; remedy: systemctl restart gatepostd: nobody is a member of a group "
+           "that may, and was not when gatepostd started")
+
+
+def test_groups_of_a_daemon_that_does_not_say_them_are_those_of_its_user(router_of_nobody):
+    assert f"✓ files {router_of_nobody.secret}: the daemon's user, nobody, may read it" in router_of_nobody({"userId": 65534}).lines
+    expect(router_of_nobody({"userId": 65534}, group=54322), EX_NOPERM,
+           "cannot read it: Permission denied, unless the unit has SupplementaryGroups= that may; remedy: ")
+
+
+def test_daemons_user_without_an_entry_in_passwd(router_of_nobody):
+    report = {"userId": 54321, "groupIds": [54322]}
+    assert f"✓ files {router_of_nobody.secret}: the daemon's user, 54321, may read it" in router_of_nobody(report, group=54322).lines
+    expect(router_of_nobody(report), EX_NOPERM, "the daemon's user, 54321, cannot read it: Permission denied; remedy: chgrp 54322 ")
+
+
+def test_directory_of_certificates_must_be_entered(router_of_nobody, authority):
+    config = router_of_nobody.config
+    directory = config.directory / "authorities"
+    directory.mkdir()
+    shutil.copy(authority.certificate, directory)
+    directory.chmod(0o644)
+    config["kafka"].update({"security.protocol": "ssl", "ssl.ca.location": directory})
+    expect(router_of_nobody(), EX_NOPERM, f"files {directory}: the daemon's user, nobody, cannot read it: Permission denied; "
+           f"remedy: chgrp nogroup {directory} && chmod g+rx {directory}")
+    os.chown(directory, 0, 65534)
+    directory.chmod(0o750)
+    assert f"✓ files {directory}: the daemon's user, nobody, may read it" in router_of_nobody().lines
+
+
+def test_daemon_says_its_groups(installation, stopped):
+    stopped.wrapper = ["setpriv", "--regid", "54321", "--groups", "54322,54323"]
+    report = status_of(stopped.start())
+    assert report["userId"] == 0 and report["groupIds"] == [54321, 54322, 54323]
 
 
 def test_unknown_user_of_the_daemon_is_a_warning(offline):
