@@ -205,8 +205,10 @@ report_unsent(struct doctor *doctor, enum http_client_failure failure, const str
                 doctor_remedy(doctor, "see whether the URL, its certificate and proxies before it are right");
 }
 
-/* Send one delivery, signed by one secret. Returns whether it was accepted; then the trail knows it. */
-static int
+enum outcome { ACCEPTED, FAILED, TIMED_OUT };
+
+/* Send one delivery, signed by one secret. If it is accepted, the trail knows it. */
+static enum outcome
 send_one(struct doctor *doctor, const struct own_url *to, const struct config_source *source, size_t secret,
          struct doctor_trail *trail)
 {
@@ -216,7 +218,7 @@ send_one(struct doctor *doctor, const struct own_url *to, const struct config_so
         struct error error;
         int64_t sent_ms = clock_now_ms();
         char *shown = uri_hide_userinfo(to->url);
-        int is_accepted = 0;
+        enum outcome outcome = FAILED;
 
         signing.len = strlen(signing.body);
         sign_choose_ids(&signing, NULL, NULL);
@@ -227,6 +229,7 @@ send_one(struct doctor *doctor, const struct own_url *to, const struct config_so
         } else {
                 if (post(to, &signing, &values, &answer, &error) != 0) {
                         report_unsent(doctor, answer.failure, &error);
+                        outcome = answer.failure == HTTP_CLIENT_TIMED_OUT ? TIMED_OUT : FAILED;
                 } else if (answer.status != 200) {
                         report_refusal(doctor, source, &answer);
                 } else if (!is_of_receiver(&answer, signing.delivery_id)) {
@@ -236,13 +239,13 @@ send_one(struct doctor *doctor, const struct own_url *to, const struct config_so
 
                         doctor_pass(doctor, "answered 200 in %" PRId64 " ms", now_ms - sent_ms);
                         doctor_trail_add(trail, signing.delivery_id, sent_ms, now_ms);
-                        is_accepted = 1;
+                        outcome = ACCEPTED;
                 }
                 free(answer.body);
                 sign_clear_values(&values);
         }
         free(signing.body);
-        return is_accepted;
+        return outcome;
 }
 
 /* Let max_refusals_per_address forget the refusal, so that this command uses at most one a second. */
@@ -283,11 +286,13 @@ is_tested(const struct doctor *doctor, const struct config_source *source)
                doctor_url_source(doctor->config, doctor->url) == source;
 }
 
+/* All deliveries go to one address: after a time-out, the others are not sent. */
 static void
 send_all(struct doctor *doctor, struct doctor_trail *trail)
 {
         const struct config *config = doctor->config;
-        int is_accepted = 1;
+        enum outcome outcome = ACCEPTED;
+        size_t n_untried = 0;
 
         for (size_t s = 0; s < config->n_sources; s++) {
                 struct own_url to;
@@ -300,12 +305,20 @@ send_all(struct doctor *doctor, struct doctor_trail *trail)
                         return;
                 }
                 for (size_t k = 0; k < config->sources[s].n_keys; k++) {
-                        if (!is_accepted)
+                        if (outcome == FAILED)
                                 pause_after_refusal();
-                        is_accepted = send_one(doctor, &to, &config->sources[s], k, trail);
+                        if (outcome == TIMED_OUT)
+                                n_untried++;
+                        else
+                                outcome = send_one(doctor, &to, &config->sources[s], k, trail);
                 }
                 free(to.url);
         }
+        if (n_untried == 0)
+                return;
+        doctor_begin(doctor, "delivery", "%s", "");
+        doctor_skip(doctor, "%zu other secret%s not tried, as a delivery got no answer within %d s",
+                    n_untried, n_untried == 1 ? " is" : "s are", TIMEOUT_MS / 1000);
 }
 
 /* Return why no test delivery is sent, or NULL. */

@@ -1090,6 +1090,19 @@ def test_path_of_the_url_chooses_the_source(installation, two_sources):
     assert checkup.status == 0 and deliveries_of(checkup) == [f"{url}?from=here" for url in both]
 
 
+def test_url_that_does_not_answer_is_waited_for_once(installation, two_sources):
+    """As at an address whose packets a firewall drops; the connection of the first delivery is the only one."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        checkup = examine(installation, file_of(two_sources), "--to", "http://%s:%d" % server.getsockname())
+        server.setblocking(False)
+        server.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    expect(checkup, EX_UNAVAILABLE, "delivery http://", "secret 1 of [source invoicing]: ")
+    assert len([line for line in checkup.lines if line.startswith("✗ delivery ")]) == 1
+    assert "- delivery: 1 other secret is not tried, as a delivery got no answer within 15 s" in checkup.lines, checkup.lines
+
+
 def test_path_of_the_url_that_no_source_has_is_refused(installation, two_sources):
     for path in ("/elsewhere", "/webhooks/invoicing/", "/elsewhere?/webhooks/orders"):
         url = f"http://{two_sources.address}{path}"
