@@ -38,7 +38,7 @@ has_number(const struct json_value *object, const char *name, intmax_t number)
 static int
 is_as_read(const struct json_value *file, const struct stat *now)
 {
-        return has_number(file, "inode", (int64_t)now->st_ino) && has_number(file, "size", now->st_size) &&
+        return has_number(file, "inode", (int64_t)now->st_ino) &&
                has_number(file, "modifiedSeconds", now->st_mtim.tv_sec) &&
                has_number(file, "modifiedNanoseconds", now->st_mtim.tv_nsec);
 }

@@ -75,7 +75,6 @@ put_file(struct status_writer *writer, const struct config_file *file)
         json_open_object(writer->json, NULL);
         status_writer_text(writer, "path", file->path);
         json_number(writer->json, "inode", (int64_t)file->st.st_ino);
-        json_number(writer->json, "size", (int64_t)file->st.st_size);
         json_number(writer->json, "modifiedSeconds", (int64_t)file->st.st_mtim.tv_sec);
         json_number(writer->json, "modifiedNanoseconds", (int64_t)file->st.st_mtim.tv_nsec);
         status_writer_text(writer, "readAt", file->is_of_kafka ? "start" : "reload");
@@ -83,8 +82,8 @@ put_file(struct status_writer *writer, const struct config_file *file)
 }
 
 /*
- * Only what stat(2) says: a digest of the contents would let a reader of /status guess a weak secret. The
- * file itself comes first.
+ * Inode and time of change only: a digest of the contents would let a reader of /status guess a weak secret,
+ * and the size of its file is nobody's business. The file itself comes first.
  */
 static void
 put_files(struct status_writer *writer)

@@ -52,7 +52,7 @@ def test_status_names_each_file_that_was_read_and_when_another_takes_effect(inst
 
     def entry(path, read_at):
         st = os.stat(path)
-        return {"path": str(path), "inode": st.st_ino, "size": st.st_size, "modifiedSeconds": st.st_mtime_ns // 10**9,
+        return {"path": str(path), "inode": st.st_ino, "modifiedSeconds": st.st_mtime_ns // 10**9,
                 "modifiedNanoseconds": st.st_mtime_ns % 10**9, "readAt": read_at}
 
     def shown():
