@@ -63,6 +63,7 @@ def test_stale_genuine_and_forged_deliveries_get_the_same_answer(shared, daemon,
 def test_stale_deliveries_count_as_refusals_of_their_address(shared):
     config = shared.config("receiver")
     config["receiver"]["max_refusals_per_address"] = "3"
+    shared.create_topics(config)
     for secret in {}, {"secret": FORGED}:
         daemon = shared.start(config)
         client = http_client.Client(daemon.address)
