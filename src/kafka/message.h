@@ -7,6 +7,21 @@
 #include "model/digest.h"
 #include "model/record.h"
 
+/* Messages that were consumed and are owned by the list. Zeros are an empty list. */
+struct message_list {
+        rd_kafka_message_t **items;
+        size_t n;
+        size_t size;
+};
+
+/* Returns 0, or -1 when memory fails; then the message is not in the list. */
+int message_list_add(struct message_list *list, rd_kafka_message_t *message) MUST_CHECK;
+
+/* Destroy the messages, and keep the list for others. */
+void message_list_clear(struct message_list *list);
+
+void message_list_free(struct message_list *list);
+
 /* Return the record's timestamp, in milliseconds since the epoch; 0 if it has none. */
 int64_t message_timestamp_ms(const rd_kafka_message_t *message);
 

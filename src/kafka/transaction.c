@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "kafka/client.h"
 #include "kafka/commit_watchdog.h"
+#include "kafka/message.h"
 #include "kafka/outage.h"
 #include "kafka/responses.h"
 #include "kafka/topics.h"
@@ -39,8 +40,7 @@ struct transaction {
         int n_failures;
         struct error failure; /* of the first failure */
         /* The messages that contain the values of its records: librdkafka reads the values from there. */
-        rd_kafka_message_t **messages;
-        size_t n_messages, messages_size;
+        struct message_list messages;
         size_t n_produced;
         char first_topic[TOPIC_SIZE]; /* of the first record produced */
 };
@@ -252,36 +252,11 @@ transaction_is_too_large(size_t bytes)
         return bytes > MAX_RECORD_BYTES - 65536;
 }
 
-/* Returns 0, or -1 when memory fails. */
-static int
-take_message(struct transaction *transaction, rd_kafka_message_t *message)
-{
-        if (transaction->n_messages == transaction->messages_size) {
-                size_t size = transaction->messages_size == 0 ? 256 : 2 * transaction->messages_size;
-                rd_kafka_message_t **messages = reallocarray(transaction->messages, size, sizeof(*messages));
-
-                if (messages == NULL)
-                        return -1;
-                transaction->messages = messages;
-                transaction->messages_size = size;
-        }
-        transaction->messages[transaction->n_messages++] = message;
-        return 0;
-}
-
-static void
-destroy_messages(struct transaction *transaction)
-{
-        for (size_t i = 0; i < transaction->n_messages; i++)
-                rd_kafka_message_destroy(transaction->messages[i]);
-        transaction->n_messages = 0;
-}
-
 int
 transaction_owns(const struct transaction *transaction, const rd_kafka_message_t *message)
 {
-        return transaction != NULL && transaction->n_messages > 0 &&
-               transaction->messages[transaction->n_messages - 1] == message;
+        return transaction != NULL && transaction->messages.n > 0 &&
+               transaction->messages.items[transaction->messages.n - 1] == message;
 }
 
 int
@@ -301,7 +276,7 @@ transaction_produce(struct transaction *transaction, const char *topic, struct s
         rd_kafka_error_t *failure;
         rd_kafka_resp_err_t err;
 
-        if (message != NULL && take_message(transaction, message) != 0) {
+        if (message != NULL && message_list_add(&transaction->messages, message) != 0) {
                 rd_kafka_headers_destroy(headers);
                 return error_set(error, "out of memory");
         }
@@ -344,7 +319,7 @@ take_commit_error(struct transaction *transaction, rd_kafka_error_t *failure, co
 {
         if (rd_kafka_error_code(failure) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED &&
             transaction->n_produced == 1 && transaction->n_failures == 0)
-                fail(transaction, transaction->n_messages == 1 ? transaction->messages[0] : NULL,
+                fail(transaction, transaction->messages.n == 1 ? transaction->messages.items[0] : NULL,
                      transaction->first_topic, rd_kafka_error_string(failure), 0);
         return take_error(failure, what, error);
 }
@@ -388,7 +363,7 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
         (void)rd_kafka_poll(transaction->client, 0);
         if (result == 0) {
                 transaction->is_open = 0;
-                destroy_messages(transaction);
+                message_list_clear(&transaction->messages);
                 begin_delay_committed(&transaction->responses.delay);
                 outage_end();
         }
@@ -467,8 +442,7 @@ transaction_free(struct transaction *transaction)
         (void)client_purge(transaction->client);
         if (client_destroy(transaction->client) != 0)
                 return; /* its callbacks may still be called: leak everything with it */
-        destroy_messages(transaction);
-        free(transaction->messages);
+        message_list_free(&transaction->messages);
         commit_watchdog_free(transaction->watchdog);
         free(transaction);
 }
