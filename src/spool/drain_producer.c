@@ -4,7 +4,14 @@
 
 #include "base/log.h"
 
+/* What may be in flight: alone; beside other deliveries, which wait behind it; to try whether Kafka works. */
+static const struct segment_drain_window alone = {5000, UINT64_C(16) << 20};
+static const struct segment_drain_window beside = {500, UINT64_C(1) << 20};
+static const struct segment_drain_window trial = {1000, UINT64_C(4) << 20};
+
 #define PATIENCE_MAX 1024
+#define ROOM_MIN (UINT64_C(16) << 10)
+#define SOON_MS 250 /* what is acknowledged in this time is never too much */
 
 void
 drain_producer_init(struct drain_producer *appends, const struct config *config, const char *bootstrap,
@@ -16,7 +23,7 @@ drain_producer_init(struct drain_producer *appends, const struct config *config,
         appends->wake_fd = wake_fd;
         appends->report = report;
         appends->arg = arg;
-        appends->patience = 1;
+        drain_producer_forget_failures(appends);
         pthread_mutex_init(&appends->mutex, NULL);
 }
 
@@ -59,15 +66,34 @@ drain_producer_close(struct drain_producer *appends)
 }
 
 void
-drain_producer_be_patient(struct drain_producer *appends)
+drain_producer_be_careful(struct drain_producer *appends)
 {
         if (appends->patience < PATIENCE_MAX)
                 appends->patience *= 2;
+        appends->room = appends->room > trial.bytes ? trial.bytes : appends->room;
+        appends->room = appends->room / 2 > ROOM_MIN ? appends->room / 2 : ROOM_MIN;
 }
 
 void
-drain_producer_note(struct drain_producer *appends, const struct producer_outcome *outcome)
+drain_producer_forget_failures(struct drain_producer *appends)
 {
+        appends->patience = 1;
+        appends->room = UINT64_MAX;
+}
+
+/* Twice as much would then be acknowledged in half of ack_timeout. */
+static int
+is_soon(const struct drain_producer *appends, int64_t took_ms)
+{
+        return took_ms < SOON_MS || took_ms < (int64_t)appends->config->ack_timeout_ms / 4;
+}
+
+void
+drain_producer_note(struct drain_producer *appends, const struct producer_outcome *outcome, uint64_t bytes,
+                    int64_t took_ms)
+{
+        if (outcome->failure == NULL && appends->room < UINT64_MAX - bytes && is_soon(appends, took_ms))
+                appends->room += bytes;
         if (outcome->failure == NULL)
                 appends->is_proven = 1;
         else if (!outcome->is_final)
@@ -86,6 +112,16 @@ drain_producer_note_failure(struct drain_producer *appends, const char *reason)
         log_flood(&appends->failed, LOG_LEVEL_WARNING,
                   "appending from the spool failed and will be repeated last_reason=%s",
                   log_quote(reason, quoted));
+}
+
+struct segment_drain_window
+drain_producer_window(const struct drain_producer *appends, int has_traffic)
+{
+        struct segment_drain_window window = !appends->is_proven ? trial : has_traffic ? beside : alone;
+
+        if (window.bytes > appends->room)
+                window.bytes = appends->room;
+        return window;
 }
 
 void

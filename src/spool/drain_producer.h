@@ -7,6 +7,7 @@
 #include "base/log_flood.h"
 #include "config/config.h"
 #include "kafka/producer.h"
+#include "spool/segment_drain.h"
 
 /*
  * The producer of a drain: opened when it is needed; replaced when it is broken, appends nothing, or has to
@@ -22,6 +23,7 @@ struct drain_producer {
         struct producer *producer; /* NULL: closed */
         enum producer_batching batching;
         unsigned patience;     /* of the next producer */
+        uint64_t room;         /* bytes of segments that may be in flight */
         int is_proven;         /* Kafka has acknowledged a record, and none has failed since */
         pthread_mutex_t mutex; /* protects failure */
         struct error failure;
@@ -45,14 +47,26 @@ int drain_producer_open(struct drain_producer *appends, enum producer_batching b
 void drain_producer_close(struct drain_producer *appends);
 
 /*
- * Have the next one wait twice as long for acknowledgements: if Kafka takes longer than ack_timeout, the same
- * records would be appended again without end.
+ * Most records of a pass have failed. Have the next producer wait twice as long for acknowledgements, and
+ * send half as much at a time: if Kafka takes longer than ack_timeout, or the link to it cannot carry as
+ * much in this time, the same records would be appended again without end.
  */
-void drain_producer_be_patient(struct drain_producer *appends);
+void drain_producer_be_careful(struct drain_producer *appends);
 
-/* Note what became of a record; or why one could not be appended. */
-void drain_producer_note(struct drain_producer *appends, const struct producer_outcome *outcome);
+/* Nothing is left to append: the next records are the first ones again. */
+void drain_producer_forget_failures(struct drain_producer *appends);
+
+/*
+ * Note what became of a record of this size, after this time: with what is acknowledged soon, the room grows
+ * again. Or note why one could not be appended.
+ */
+void drain_producer_note(struct drain_producer *appends, const struct producer_outcome *outcome,
+                         uint64_t bytes, int64_t took_ms);
 void drain_producer_note_failure(struct drain_producer *appends, const char *reason);
+
+/* Return what may be in flight now, beside other deliveries or alone. */
+struct segment_drain_window drain_producer_window(const struct drain_producer *appends,
+                                                  int has_traffic) MUST_CHECK;
 
 /* Copy the reason of the last failure; "" if there was none. Any thread. */
 void drain_producer_failure(struct drain_producer *appends, struct error *error);

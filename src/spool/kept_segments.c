@@ -7,9 +7,8 @@
 #include "base/mem.h"
 
 #define FAILED_RETRY_MS 2000
-#define UNOPENED_RETRY_MS 10000 /* descriptors or memory may be back soon */
+#define UNREAD_RETRY_MS 10000 /* descriptors, memory or the disk may be back soon */
 #define OTHER_RETRY_MS 600000
-#define MAX_OPEN 1024 /* of those whose records' fates are remembered */
 
 void
 kept_segments_clear(struct kept_segments *kept)
@@ -23,49 +22,64 @@ kept_segments_clear(struct kept_segments *kept)
 static int64_t
 retry_after_ms(const struct segment_drain *segment, int has_failed)
 {
+        enum segment_drain_result result =
+            segment == NULL ? SEGMENT_DRAIN_UNREADABLE : segment_drain_result(segment);
+
         if (has_failed)
                 return FAILED_RETRY_MS;
-        if (segment == NULL || segment_drain_result(segment) == SEGMENT_DRAIN_MORE)
-                return UNOPENED_RETRY_MS;
-        return OTHER_RETRY_MS;
+        return result == SEGMENT_DRAIN_MORE || result == SEGMENT_DRAIN_UNREADABLE ? UNREAD_RETRY_MS
+                                                                                  : OTHER_RETRY_MS;
+}
+
+/* Return the index of the first segment with at least this number. */
+static size_t
+find(const struct kept_segments *kept, uint64_t number)
+{
+        size_t low = 0, high = kept->n;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (kept->items[middle].number < number)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+static const struct kept_segment *
+get(const struct kept_segments *kept, uint64_t number)
+{
+        size_t at = find(kept, number);
+
+        return at < kept->n && kept->items[at].number == number ? &kept->items[at] : NULL;
 }
 
 int64_t
-kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment, int has_failed)
+kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment, int has_failed,
+                  int is_counted)
 {
         int64_t pause_ms = retry_after_ms(segment, has_failed), retry_ms = clock_monotonic_ms() + pause_ms;
-        int was_read = segment != NULL;
         int64_t oldest_ms = segment == NULL ? 0 : segment_drain_oldest_ms(segment);
+        size_t at = find(kept, number);
 
-        if (kept->n >= MAX_OPEN) {
-                segment_drain_close(segment);
-                segment = NULL;
-        }
         kept->items = mem_resize(kept->items, kept->n + 1, sizeof(*kept->items));
-        kept->items[kept->n++] =
-            (struct kept_segment){number, segment, retry_ms, has_failed, was_read, oldest_ms};
+        memmove(&kept->items[at + 1], &kept->items[at], (kept->n - at) * sizeof(*kept->items));
+        kept->items[at] = (struct kept_segment){number, segment, retry_ms, has_failed, is_counted, oldest_ms};
+        kept->n++;
         return pause_ms;
-}
-
-static struct kept_segment *
-find(const struct kept_segments *kept, uint64_t number)
-{
-        for (size_t i = 0; i < kept->n; i++) {
-                if (kept->items[i].number == number)
-                        return &kept->items[i];
-        }
-        return NULL;
 }
 
 int
 kept_segments_take(struct kept_segments *kept, uint64_t number, struct kept_segment *found)
 {
-        struct kept_segment *item = find(kept, number);
+        size_t at = find(kept, number);
 
-        if (item == NULL)
+        if (get(kept, number) == NULL)
                 return 0;
-        *found = *item;
-        *item = kept->items[--kept->n];
+        *found = kept->items[at];
+        memmove(&kept->items[at], &kept->items[at + 1], (--kept->n - at) * sizeof(*kept->items));
         return 1;
 }
 
@@ -77,7 +91,7 @@ kept_segments_choose(const struct kept_segments *kept, const struct spool_listin
 
         memset(choice, 0, sizeof(*choice));
         for (size_t i = 0; i < listing->n_segments && listing->segments[i].number < limit; i++) {
-                const struct kept_segment *item = find(kept, listing->segments[i].number);
+                const struct kept_segment *item = get(kept, listing->segments[i].number);
 
                 if (listing->segments[i].number == drained)
                         continue;

@@ -12,16 +12,16 @@
  * thread.
  */
 struct kept_segments {
-        struct kept_segment *items;
+        struct kept_segment *items; /* by number, ascending */
         size_t n;
 };
 
 struct kept_segment {
         uint64_t number;
-        struct segment_drain *segment; /* NULL: it could not be read, or is read again */
+        struct segment_drain *segment; /* NULL: it could not be read */
         int64_t retry_ms;              /* monotonic */
         int has_failed;                /* records failed, and are tried again soon */
-        int was_read;                  /* it could be read once, although it may be read again */
+        int is_counted;                /* its records are in the count of those in the spool */
         int64_t oldest_ms;             /* reception of the oldest record that is left; 0: not known */
 };
 
@@ -29,12 +29,11 @@ struct kept_segment {
 void kept_segments_clear(struct kept_segments *kept);
 
 /*
- * Keep a segment, which may be NULL. Of too many, only the numbers are kept, so that they are drained from
- * their beginning again. Return after how many ms it is due: soon if records have failed, or if it could not
- * be opened.
+ * Keep a segment, which may be NULL. Return after how many ms it is due: soon if records have failed, or if
+ * it could not be read.
  */
 int64_t kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment,
-                          int has_failed);
+                          int has_failed, int is_counted);
 
 /* Return whether a segment is kept, and move it out into *found. */
 int kept_segments_take(struct kept_segments *kept, uint64_t number, struct kept_segment *found);

@@ -9,27 +9,21 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "model/record.h"
-
-/* What became of a record. */
-enum fate { FATE_UNKNOWN, FATE_SENT, FATE_ACKNOWLEDGED, FATE_REFUSED };
-
-/* A record, known by its place: a failing disk may read another number of records the next time. */
-struct place {
-        uint64_t offset;
-        enum fate fate;
-};
+#include "spool/segment_places.h"
 
 struct segment_drain {
         const struct spool_directory *directory;
         struct spool_stats *stats;
         struct log_flood *refusals;
+        struct noted_damage *damage;
         uint64_t number;
         struct segment_summary summary;
         struct segment_reader *reader; /* NULL between passes */
-        struct place *places;          /* of the records, ascending */
-        size_t n;
+        struct segment_places places;
         size_t next;       /* index of the record that is read next */
-        int has_changed;   /* it has a record that could not be read at first: list all again */
+        int has_changed;   /* other records can be read than were listed: list them again */
+        size_t n_wanted;   /* of this pass: records that Kafka does not have */
+        size_t n_tried;    /* of these, the ones that could be read again */
         int is_read;       /* the pass has read all records, or as far as was possible */
         int is_one_by_one; /* each record has a batch of its own, after a pass in which some were refused */
         struct segment_pass pass;
@@ -45,6 +39,7 @@ struct sent {
         size_t index;
         uint64_t bytes;
         int64_t received_ms;
+        int64_t sent_ms; /* monotonic */
         char body[];
 };
 
@@ -60,50 +55,41 @@ open_reader(struct segment_drain *segment, struct error *error)
         return segment->reader == NULL ? -1 : 0;
 }
 
-/* Read the segment to its end. Return 0, or -1 if memory fails. */
+/* List the records that can be read now. */
 static int
-list_places(struct segment_drain *segment)
+list(struct segment_drain *segment, struct error *error)
 {
-        struct segment_record record;
-        size_t room = 0;
-        int found;
+        int result;
 
-        while ((found = segment_reader_next(segment->reader, &record)) > 0) {
-                if (segment->n == room) {
-                        struct place *larger;
-
-                        room = room == 0 ? 1024 : 2 * room;
-                        larger = realloc(segment->places, room * sizeof(*larger));
-                        if (larger == NULL)
-                                return -1;
-                        segment->places = larger;
-                }
-                segment->places[segment->n++] = (struct place){record.offset, FATE_UNKNOWN};
+        if (open_reader(segment, error) != 0)
+                return -1;
+        result = segment_places_read(&segment->places, segment->reader);
+        if (result == 0) {
+                segment_reader_summary(segment->reader, &segment->summary);
+                noted_damage_note(segment->damage, segment->number, &segment->summary, segment->stats);
         }
-        segment_reader_summary(segment->reader, &segment->summary);
         segment_reader_close(segment->reader);
         segment->reader = NULL;
-        return found;
+        return result == 0 ? 0 : error_set(error, "out of memory");
 }
 
-/* Forget which records Kafka has: the router drops the second copies. */
+/* Correct the count of the records that Kafka does not have. */
 static int
 list_again(struct segment_drain *segment, struct error *error)
 {
-        if (open_reader(segment, error) != 0)
+        size_t n_left = segment_places_left(&segment->places);
+
+        if (list(segment, error) != 0)
                 return -1;
-        free(segment->places);
-        segment->places = NULL;
-        segment->n = 0;
-        if (list_places(segment) != 0)
-                return error_set(error, "out of memory");
         segment->has_changed = 0;
+        atomic_fetch_add(&segment->stats->records, segment_places_left(&segment->places));
+        spool_stats_reduce(&segment->stats->records, n_left);
         return 0;
 }
 
 struct segment_drain *
 segment_drain_open(const struct spool_directory *directory, uint64_t number, struct spool_stats *stats,
-                   struct log_flood *refusals, struct error *error)
+                   struct log_flood *refusals, struct noted_damage *damage, struct error *error)
 {
         struct segment_drain *segment = calloc(1, sizeof(*segment));
         if (segment == NULL) {
@@ -114,13 +100,9 @@ segment_drain_open(const struct spool_directory *directory, uint64_t number, str
         segment->number = number;
         segment->stats = stats;
         segment->refusals = refusals;
-        if (open_reader(segment, error) != 0) {
-                segment_drain_close(segment);
-                return NULL;
-        }
-        if (list_places(segment) == 0)
+        segment->damage = damage;
+        if (list(segment, error) == 0)
                 return segment;
-        (void)error_set(error, "out of memory");
         segment_drain_close(segment);
         return NULL;
 }
@@ -131,7 +113,7 @@ segment_drain_close(struct segment_drain *segment)
         if (segment == NULL)
                 return;
         segment_reader_close(segment->reader);
-        free(segment->places);
+        segment_places_free(&segment->places);
         free(segment);
 }
 
@@ -157,10 +139,9 @@ segment_drain_begin(struct segment_drain *segment, struct error *error)
         segment->n_refused_together = 0;
         segment->pass = (struct segment_pass){0};
         segment->left_ms = 0;
-        for (size_t i = 0; i < segment->n; i++) {
-                if (segment->places[i].fate == FATE_REFUSED)
-                        segment->places[i].fate = FATE_UNKNOWN;
-        }
+        (void)segment_places_reset(&segment->places, FATE_REFUSED);
+        segment->n_wanted = segment_places_left(&segment->places);
+        segment->n_tried = 0;
         return open_reader(segment, error);
 }
 
@@ -177,7 +158,7 @@ refuse(struct segment_drain *segment, size_t index, const char *reason)
 {
         char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
 
-        segment->places[index].fate = FATE_REFUSED;
+        segment->places.items[index].fate = FATE_REFUSED;
         if (segment->pass.n_refused++ == 0)
                 log_flood(segment->refusals, LOG_LEVEL_ERROR,
                           "Kafka refuses a spooled delivery; its segment stays last_segment=%s "
@@ -228,6 +209,7 @@ prepare(struct segment_drain *segment, const struct segment_record *record, stru
         sent->index = segment->next;
         sent->bytes = segment_record_size(record);
         sent->received_ms = record->received_ms;
+        sent->sent_ms = clock_monotonic_ms();
         if (record->body.len > 0)
                 memcpy(sent->body, record->body.data, record->body.len);
         produced->body = sent->body;
@@ -244,6 +226,7 @@ append(struct segment_drain *segment, struct producer *producer, const struct se
         struct producer_record produced = {.body_len = record->body.len};
         int result = prepare(segment, record, &produced);
 
+        segment->n_tried++;
         if (result == -1)
                 return error_set(error, "out of memory");
         if (result == -2) {
@@ -252,7 +235,7 @@ append(struct segment_drain *segment, struct producer *producer, const struct se
                 return 0;
         }
         if (producer_append(producer, &produced, error) == 0) {
-                segment->places[segment->next].fate = FATE_SENT;
+                segment->places.items[segment->next].fate = FATE_SENT;
                 segment->outstanding++;
                 segment->outstanding_bytes += segment_record_size(record);
                 return 0;
@@ -272,13 +255,14 @@ read_next(struct segment_drain *segment, struct segment_record *record, struct e
         int found;
 
         while ((found = segment_reader_next(segment->reader, record)) > 0) {
-                while (segment->next < segment->n && segment->places[segment->next].offset < record->offset)
+                while (segment->next < segment->places.n &&
+                       segment->places.items[segment->next].offset < record->offset)
                         segment->next++;
-                segment->has_changed =
-                    segment->next == segment->n || segment->places[segment->next].offset != record->offset;
+                segment->has_changed = segment->next == segment->places.n ||
+                                       segment->places.items[segment->next].offset != record->offset;
                 if (segment->has_changed)
                         return error_set(error, "more of the segment can be read than before");
-                if (segment->places[segment->next].fate == FATE_UNKNOWN)
+                if (segment->places.items[segment->next].fate == FATE_UNKNOWN)
                         return 1;
         }
         return found < 0 ? error_set(error, "out of memory") : 0;
@@ -296,6 +280,7 @@ segment_drain_send(struct segment_drain *segment, struct producer *producer,
 
                 if (found == 0) {
                         segment->is_read = 1;
+                        segment->has_changed |= segment->n_tried < segment->n_wanted;
                         segment_reader_close(segment->reader);
                         segment->reader = NULL; /* a segment that stays needs no descriptor and no memory */
                         break;
@@ -311,38 +296,40 @@ segment_drain_send(struct segment_drain *segment, struct producer *producer,
 }
 
 /* A record that failed may be in Kafka nevertheless; the router drops the second copy. */
-struct segment_drain *
+struct segment_drain_sent
 segment_drain_report(void *arg, const struct producer_outcome *outcome)
 {
         struct sent *sent = arg;
         struct segment_drain *segment = sent->segment;
+        const struct segment_drain_sent reported = {segment, sent->bytes,
+                                                    clock_monotonic_ms() - sent->sent_ms};
 
         segment->outstanding--;
         segment->outstanding_bytes -= sent->bytes;
         if (outcome->failure != NULL)
                 note_left(segment, sent->received_ms);
         if (outcome->failure == NULL) {
-                segment->places[sent->index].fate = FATE_ACKNOWLEDGED;
+                segment->places.items[sent->index].fate = FATE_ACKNOWLEDGED;
                 segment->pass.n_acknowledged++;
                 atomic_fetch_add(&segment->stats->drained, 1);
                 spool_stats_reduce(&segment->stats->records,
                                    1); /* one that is drained anew is not counted again */
         } else if (outcome->is_final && !segment->is_one_by_one) {
-                segment->places[sent->index].fate = FATE_UNKNOWN;
+                segment->places.items[sent->index].fate = FATE_UNKNOWN;
                 segment->n_refused_together++;
         } else if (outcome->is_final) {
                 refuse(segment, sent->index, outcome->failure);
         } else {
-                segment->places[sent->index].fate = FATE_UNKNOWN;
+                segment->places.items[sent->index].fate = FATE_UNKNOWN;
                 segment->pass.n_failed++;
         }
         free(sent);
-        return segment;
+        return reported;
 }
 
 /*
  * Kafka limits the size of a batch, and refuses all of it: only what it refuses alone is refused. A record
- * that was readable at first and was not in this pass must not be deleted either.
+ * that was readable at first and was not in this pass must not be deleted before it is listed as damaged.
  */
 enum segment_drain_result
 segment_drain_result(const struct segment_drain *segment)
@@ -351,11 +338,9 @@ segment_drain_result(const struct segment_drain *segment)
                 return SEGMENT_DRAIN_MORE;
         if (segment->pass.n_failed > 0 || segment->n_refused_together > 0)
                 return SEGMENT_DRAIN_AGAIN;
-        for (size_t i = 0; i < segment->n; i++) {
-                if (segment->places[i].fate != FATE_ACKNOWLEDGED)
-                        return SEGMENT_DRAIN_KEPT;
-        }
-        return SEGMENT_DRAIN_DONE;
+        if (segment->has_changed)
+                return SEGMENT_DRAIN_UNREADABLE;
+        return segment_places_left(&segment->places) > 0 ? SEGMENT_DRAIN_KEPT : SEGMENT_DRAIN_DONE;
 }
 
 /* Of records that the pass did not come to, nothing better is known than the oldest of the segment. */
@@ -379,27 +364,6 @@ segment_drain_is_read(const struct segment_drain *segment)
         return segment->is_read;
 }
 
-void
-segment_drain_note_damage(const struct segment_drain *segment)
-{
-        const struct segment_summary *summary = &segment->summary;
-        char name[SPOOL_NAME_SIZE];
-
-        (void)spool_directory_name(segment->number, name);
-        if (summary->damaged_bytes > 0) {
-                atomic_fetch_add(&segment->stats->damaged, 1);
-                atomic_fetch_add(&segment->stats->lost_bytes, summary->damaged_bytes);
-                log_error("a segment of the spool is damaged: deliveries that were answered 200 may be lost "
-                          "segment=%s unreadable_bytes=%" PRIu64 " readable_records=%" PRIu64
-                          " remedy=\"see gatepost-spool(5), DAMAGE\"",
-                          name, summary->damaged_bytes, summary->n_records);
-        }
-        if (summary->torn_bytes > 0)
-                log_notice("a segment of the spool ends in an unfinished write, which was never answered 200 "
-                           "segment=%s bytes=%" PRIu64,
-                           name, summary->torn_bytes);
-}
-
 enum producer_batching
 segment_drain_batching(const struct segment_drain *segment)
 {
@@ -415,13 +379,8 @@ segment_drain_pass(const struct segment_drain *segment)
 void
 segment_drain_fail_outstanding(struct segment_drain *segment)
 {
-        for (size_t i = 0; i < segment->n && segment->outstanding > 0; i++) {
-                if (segment->places[i].fate != FATE_SENT)
-                        continue;
-                segment->places[i].fate = FATE_UNKNOWN;
-                segment->pass.n_failed++;
-                segment->outstanding--;
-        }
+        segment->pass.n_failed += segment_places_reset(&segment->places, FATE_SENT);
+        segment->outstanding = 0;
         segment->outstanding_bytes = 0;
 }
 
@@ -443,5 +402,6 @@ segment_drain_remove(const struct segment_drain *segment, struct error *error)
                     segment->directory); /* else a power failure has it drained again */
         spool_stats_reduce(&segment->stats->bytes, segment->summary.size);
         spool_stats_reduce(&segment->stats->segments, 1);
+        noted_damage_forget(segment->damage, segment->number);
         return 0;
 }

@@ -6,6 +6,7 @@
 #include "base/log_flood.h"
 #include "kafka/producer.h"
 #include "metrics/spool_stats.h"
+#include "spool/noted_damage.h"
 #include "spool/segment.h"
 #include "spool/spool_directory.h"
 
@@ -32,18 +33,20 @@ struct segment_pass {
 enum segment_drain_result {
         SEGMENT_DRAIN_MORE,  /* the window is full, or reports are missing */
         SEGMENT_DRAIN_AGAIN, /* the pass has ended, and some records failed, or were refused in a batch */
-        SEGMENT_DRAIN_KEPT,  /* the pass has ended; some records are refused or unreadable */
-        SEGMENT_DRAIN_DONE,  /* Kafka has all records */
+        SEGMENT_DRAIN_UNREADABLE, /* the pass has ended; some records could be read before, and not in it */
+        SEGMENT_DRAIN_KEPT,       /* the pass has ended; some records are refused */
+        SEGMENT_DRAIN_DONE,       /* Kafka has all records */
 };
 
 /**
- * segment_drain_open(directory, number, stats, refusals, error):
+ * segment_drain_open(directory, number, stats, refusals, damage, error):
  * Read a segment from its beginning to its end, for its summary. refusals limits the log lines about records
- * that Kafka refuses, of all segments. directory, stats and refusals outlive it. Return NULL with the reason.
+ * that Kafka refuses, and damage those about what is unreadable, of all segments. The arguments outlive it.
+ * Return NULL with the reason.
  */
 struct segment_drain *segment_drain_open(const struct spool_directory *directory, uint64_t number,
                                          struct spool_stats *stats, struct log_flood *refusals,
-                                         struct error *error) MUST_CHECK;
+                                         struct noted_damage *damage, struct error *error) MUST_CHECK;
 
 /* No record may be outstanding. NULL is harmless. */
 void segment_drain_close(struct segment_drain *segment);
@@ -53,7 +56,8 @@ const struct segment_summary *segment_drain_summary(const struct segment_drain *
 
 /**
  * segment_drain_begin(segment, error):
- * Begin a pass over the records that Kafka does not have. Return 0, or -1 with the reason.
+ * Begin a pass over the records that Kafka does not have. If the last one could not read what was listed, the
+ * records are listed again, and the summary changes. Return 0, or -1 with the reason.
  */
 int segment_drain_begin(struct segment_drain *segment, struct error *error) MUST_CHECK;
 
@@ -66,8 +70,15 @@ int segment_drain_begin(struct segment_drain *segment, struct error *error) MUST
 int segment_drain_send(struct segment_drain *segment, struct producer *producer,
                        const struct segment_drain_window *window, struct error *error) MUST_CHECK;
 
-/* Handle the producer's report on a record. arg is the record's. Return its segment. */
-struct segment_drain *segment_drain_report(void *arg, const struct producer_outcome *outcome);
+/* A record that the producer has reported. */
+struct segment_drain_sent {
+        struct segment_drain *segment;
+        uint64_t bytes;  /* in the segment */
+        int64_t took_ms; /* from segment_drain_send() to the report */
+};
+
+/* Handle the producer's report on a record. arg is the record's. */
+struct segment_drain_sent segment_drain_report(void *arg, const struct producer_outcome *outcome);
 
 /* Return how far the pass has come. */
 enum segment_drain_result segment_drain_result(const struct segment_drain *segment);
@@ -77,9 +88,6 @@ void segment_drain_narrow(const struct segment_drain *segment, struct segment_dr
 
 /* Whether the pass has read all records; some may still be in flight. */
 int segment_drain_is_read(const struct segment_drain *segment);
-
-/* Log and count what is damaged in it. */
-void segment_drain_note_damage(const struct segment_drain *segment);
 
 /* Return how the producer for this pass must batch. */
 enum producer_batching segment_drain_batching(const struct segment_drain *segment);

@@ -100,7 +100,7 @@ parse_digits(const char *name, uint64_t *number)
                         return -1;
                 *number = *number << 4 | (uint64_t)(found - digits);
         }
-        return *number <= SPOOL_NUMBER_MAX ? 0 : -1;
+        return *number >= 1 && *number <= SPOOL_NUMBER_MAX ? 0 : -1;
 }
 
 int

@@ -15,12 +15,8 @@
 #include "base/process.h"
 #include "spool/drain_producer.h"
 #include "spool/kept_segments.h"
+#include "spool/noted_damage.h"
 #include "spool/segment_drain.h"
-
-/* What may be in flight: alone; beside other deliveries, which wait behind it; to try whether Kafka works. */
-static const struct segment_drain_window alone = {5000, UINT64_C(16) << 20};
-static const struct segment_drain_window beside = {500, UINT64_C(1) << 20};
-static const struct segment_drain_window trial = {1000, UINT64_C(4) << 20};
 
 #define TURN_MS 200     /* between looks for new segments */
 #define SHORT_TURN_MS 5 /* while the segment that is being written ends */
@@ -48,6 +44,7 @@ struct spool_drain {
         struct segment_drain *finishing; /* has been read before it, and waits for reports; NULL: none */
         uint64_t n_ended;                /* segments that were deleted or left behind */
         struct kept_segments kept;
+        struct noted_damage damage;
         int64_t ended_ms; /* monotonic: when the segment that was being written was last ended */
 };
 
@@ -56,8 +53,9 @@ on_report(void *record_arg, const struct producer_outcome *outcome, void *arg)
 {
         struct spool_drain *drain = arg;
 
-        (void)segment_drain_report(record_arg, outcome);
-        drain_producer_note(&drain->appends, outcome);
+        const struct segment_drain_sent sent = segment_drain_report(record_arg, outcome);
+
+        drain_producer_note(&drain->appends, outcome, sent.bytes, sent.took_ms);
         if (outcome->failure == NULL)
                 drain->owner.acknowledged(drain->owner.arg);
 }
@@ -93,7 +91,8 @@ has_producer(struct spool_drain *drain)
 
 /* Leave a segment behind, and take the next. segment is NULL if it could not be opened. */
 static void
-keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, const char *reason)
+keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, int is_counted,
+     const char *reason)
 {
         char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
 
@@ -101,25 +100,24 @@ keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, 
                   "a segment of the spool stays and is tried again last_segment=%s last_after_s=%d "
                   "last_reason=%s",
                   spool_directory_name(number, name),
-                  (int)(kept_segments_add(&drain->kept, number, segment, 0) / 1000),
+                  (int)(kept_segments_add(&drain->kept, number, segment, 0, is_counted) / 1000),
                   log_quote(reason, quoted));
         drain->n_ended++;
 }
 
-/* Read a segment. If it is new, count its records if an earlier process wrote it, and log its damage. */
+/* Read a segment. If it is new, count its records if an earlier process wrote it. */
 static struct segment_drain *
 open_segment(struct spool_drain *drain, uint64_t number, int is_new)
 {
         struct error error;
-        struct segment_drain *segment =
-            segment_drain_open(drain->directory, number, drain->stats, &drain->refusals, &error);
+        struct segment_drain *segment = segment_drain_open(drain->directory, number, drain->stats,
+                                                           &drain->refusals, &drain->damage, &error);
 
         if (segment == NULL) {
-                keep(drain, number, NULL, error.text);
+                keep(drain, number, NULL, !is_new, error.text);
                 return NULL;
         }
         if (is_new) {
-                segment_drain_note_damage(segment);
                 if (number <= drain->old) {
                         atomic_fetch_add(&drain->stats->records, segment_drain_summary(segment)->n_records);
                         spool_stats_reduce(&drain->stats->uncounted, 1);
@@ -139,7 +137,7 @@ begin_segment(struct spool_drain *drain, uint64_t number)
         int is_new = number > drain->counted;
 
         if (kept_segments_take(&drain->kept, number, &kept)) {
-                is_new = !kept.was_read;
+                is_new = !kept.is_counted;
                 drain->segment = kept.segment;
                 if (drain->segment != NULL)
                         atomic_fetch_sub(&drain->stats->refused,
@@ -149,7 +147,7 @@ begin_segment(struct spool_drain *drain, uint64_t number)
                 drain->segment = open_segment(drain, number, is_new);
         if (drain->segment == NULL || segment_drain_begin(drain->segment, &error) == 0)
                 return;
-        keep(drain, number, drain->segment, error.text);
+        keep(drain, number, drain->segment, 1, error.text);
         drain->segment = NULL;
 }
 
@@ -225,7 +223,7 @@ finish_segment(struct spool_drain *drain, struct segment_drain *segment)
         struct error error;
 
         if (segment_drain_remove(segment, &error) != 0) {
-                keep(drain, number, segment, error.text);
+                keep(drain, number, segment, 1, error.text);
                 return;
         }
         log_info("spool segment drained segment=%s records=%" PRIu64 " damaged=%s",
@@ -248,7 +246,7 @@ append_again(struct spool_drain *drain, struct segment_drain *segment)
 
         if (segment_drain_pass(segment)->n_acknowledged <= segment_drain_pass(segment)->n_failed) {
                 close_producer(drain);
-                drain_producer_be_patient(&drain->appends);
+                drain_producer_be_careful(&drain->appends);
         }
         if (drain->segment == NULL && (!has_failed || drain->appends.is_proven)) {
                 if (segment_drain_begin(segment, &error) == 0) {
@@ -256,12 +254,12 @@ append_again(struct spool_drain *drain, struct segment_drain *segment)
                         return;
                 }
                 if (!has_failed) {
-                        keep(drain, segment_drain_number(segment), segment, error.text);
+                        keep(drain, segment_drain_number(segment), segment, 1, error.text);
                         return;
                 }
         }
         atomic_fetch_add(&drain->stats->refused, segment_drain_pass(segment)->n_refused);
-        (void)kept_segments_add(&drain->kept, segment_drain_number(segment), segment, 1);
+        (void)kept_segments_add(&drain->kept, segment_drain_number(segment), segment, 1, 1);
         drain->n_ended++;
 }
 
@@ -282,8 +280,9 @@ end_pass(struct spool_drain *drain, struct segment_drain **place)
                 append_again(drain, segment);
         } else {
                 atomic_fetch_add(&drain->stats->refused, segment_drain_pass(segment)->n_refused);
-                keep(drain, segment_drain_number(segment), segment,
-                     "Kafka refuses records of it, or they cannot be read any more");
+                keep(drain, segment_drain_number(segment), segment, 1,
+                     result == SEGMENT_DRAIN_KEPT ? "Kafka refuses records of it"
+                                                  : "records of it cannot be read any more");
         }
 }
 
@@ -334,7 +333,7 @@ take_segment(struct spool_drain *drain)
                 atomic_store(&drain->state, SPOOL_DRAIN_EMPTY);
                 spool_stats_clear_records(drain->stats);
                 close_producer(drain); /* an idle one would keep its connections */
-                drain->appends.patience = 1;
+                drain_producer_forget_failures(&drain->appends);
                 return;
         }
         number = choose_segment(drain);
@@ -348,9 +347,8 @@ take_segment(struct spool_drain *drain)
 static void
 send_records(struct spool_drain *drain)
 {
-        struct segment_drain_window window = !drain->appends.is_proven                    ? trial
-                                             : drain->owner.has_traffic(drain->owner.arg) ? beside
-                                                                                          : alone;
+        struct segment_drain_window window =
+            drain_producer_window(&drain->appends, drain->owner.has_traffic(drain->owner.arg));
         struct error error;
 
         if (drain->finishing != NULL)
@@ -420,6 +418,7 @@ spool_drain_free(struct spool_drain *drain)
         segment_drain_close(drain->segment);
         segment_drain_close(drain->finishing);
         kept_segments_clear(&drain->kept);
+        noted_damage_clear(&drain->damage);
         (void)close(drain->pipe[0]);
         (void)close(drain->pipe[1]);
         log_flood_end(&drain->refusals);

@@ -21,6 +21,7 @@
 #define KEPT_MS 600001      /* after which a segment that was left behind is tried again */
 #define FIRST 1795600000000 /* when record 0 was received */
 
+static const struct config plain = {.ack_timeout_ms = 10000};
 static const char *path;
 static struct spool_directory *directory;
 static struct spool_stats stats;
@@ -91,7 +92,7 @@ start(unsigned n)
         struct error error;
 
         atomic_store(&stats.uncounted, n);
-        drain = spool_drain_new(directory, NULL, &stats, n, NULL, NULL, &owner, &error);
+        drain = spool_drain_new(directory, NULL, &stats, n, &plain, NULL, &owner, &error);
         ck_assert_ptr_nonnull(drain);
 }
 
@@ -177,6 +178,24 @@ START_TEST(test_segment_that_was_not_counted_does_not_fill_the_spool)
 }
 END_TEST
 
+START_TEST(test_unreadable_record_is_damage)
+{
+        uint64_t offsets[10];
+
+        segments_store(directory, &stats, 1, 0, 10, offsets);
+        disk_unreadable_from = offsets[5];
+        disk_unreadable_to = offsets[5] + 1;
+        start(1);
+        await(SPOOL_DRAIN_EMPTY);
+        stop();
+        disk_unreadable_from = disk_unreadable_to = 0;
+        for (int i = 0; i < 10; i++)
+                ck_assert(fake_acknowledged[i] == 1 || (i >= 4 && i <= 8));
+        ck_assert_uint_eq(fake_acknowledged[5], 0);
+        ck_assert_uint_eq(atomic_load(&stats.damaged), 1);
+}
+END_TEST
+
 Suite *
 suite_kept_segments(void)
 {
@@ -189,6 +208,7 @@ suite_kept_segments(void)
         tcase_add_test(tcase, test_oldest_record_is_that_of_a_segment_that_stays);
         tcase_add_test(tcase, test_segment_that_cannot_be_opened_is_tried_again_soon);
         tcase_add_test(tcase, test_segment_that_was_not_counted_does_not_fill_the_spool);
+        tcase_add_test(tcase, test_unreadable_record_is_damage);
         suite_add_tcase(suite, tcase);
         return suite;
 }

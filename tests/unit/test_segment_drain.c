@@ -21,6 +21,7 @@ static const char *path;
 static struct spool_directory *directory;
 static struct spool_stats stats;
 static struct log_flood refusals;
+static struct noted_damage damage;
 static struct producer *producer;
 static struct segment_drain *drain;
 static uint64_t offsets[RECORDS];
@@ -30,7 +31,7 @@ static void
 on_report(void *record_arg, const struct producer_outcome *outcome, void *arg)
 {
         (void)arg;
-        ck_assert_ptr_eq(segment_drain_report(record_arg, outcome), drain);
+        ck_assert_ptr_eq(segment_drain_report(record_arg, outcome).segment, drain);
 }
 
 /* Store the records in segment 1. */
@@ -66,6 +67,7 @@ teardown(void)
 
         producer_free(producer);
         segment_drain_close(drain);
+        noted_damage_clear(&damage);
         fake_producer_stop();
         spool_directory_close(directory);
         ck_assert_int_eq(system(command), 0);
@@ -79,7 +81,7 @@ open_drain(void)
 {
         struct error error;
 
-        drain = segment_drain_open(directory, 1, &stats, &refusals, &error);
+        drain = segment_drain_open(directory, 1, &stats, &refusals, &damage, &error);
         ck_assert_ptr_nonnull(drain);
 }
 
@@ -225,8 +227,8 @@ START_TEST(test_record_with_malformed_fields_keeps_the_segment)
 }
 END_TEST
 
-/* It could be read at first, so it may be readable again. */
-START_TEST(test_record_that_cannot_be_read_any_more_keeps_the_segment)
+/* The segment is listed again before anything is decided: the record may be readable again. */
+START_TEST(test_record_that_cannot_be_read_for_a_while_is_appended)
 {
         store();
         open_drain();
@@ -235,15 +237,40 @@ START_TEST(test_record_that_cannot_be_read_any_more_keeps_the_segment)
         fake_fates[5] = FAKE_ACKNOWLEDGED;
         disk_unreadable_from = offsets[5];
         disk_unreadable_to = offsets[5] + 10;
-        ck_assert_int_eq(passes(), SEGMENT_DRAIN_KEPT);
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_UNREADABLE);
         ck_assert_uint_eq(fake_acknowledged[5], 0);
         disk_unreadable_from = disk_unreadable_to = 0;
         ck_assert_int_eq(passes(), SEGMENT_DRAIN_DONE);
         expect_acknowledged_but(-1);
+        ck_assert_uint_eq(atomic_load(&stats.damaged), 0);
+        ck_assert_uint_eq(atomic_load(&stats.records), 0);
         remove_drained();
+        ck_assert(!exists("0000000000000001.spool.damaged"));
 }
 END_TEST
 
+START_TEST(test_record_that_cannot_be_read_any_more_is_counted_as_lost)
+{
+        store();
+        open_drain();
+        fake_fates[5] = FAKE_FAILED;
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_AGAIN);
+        fake_fates[5] = FAKE_ACKNOWLEDGED;
+        segments_damage(directory, 1, offsets[5]);
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_UNREADABLE);
+        ck_assert_uint_eq(atomic_load(&stats.damaged), 0);
+        ck_assert_int_eq(passes(), SEGMENT_DRAIN_DONE);
+        expect_acknowledged_but(5);
+        ck_assert_uint_eq(atomic_load(&stats.damaged), 1);
+        ck_assert_uint_gt(atomic_load(&stats.lost_bytes), SEGMENTS_BODY);
+        ck_assert_uint_eq(atomic_load(&stats.records), 0);
+        ck_assert_ptr_nonnull(strstr(logged_read(), "a segment of the spool is damaged"));
+        remove_drained();
+        ck_assert(exists("0000000000000001.spool.damaged"));
+}
+END_TEST
+
+/* What was acknowledged before is not appended again when the records are listed again. */
 START_TEST(test_record_that_can_be_read_only_later_is_appended)
 {
         store();
@@ -255,7 +282,7 @@ START_TEST(test_record_that_can_be_read_only_later_is_appended)
         ck_assert_str_eq(failure, "more of the segment can be read than before");
         ck_assert_int_eq(passes(), SEGMENT_DRAIN_DONE);
         for (int i = 0; i < RECORDS; i++)
-                ck_assert_uint_ge(fake_acknowledged[i], 1);
+                ck_assert_uint_eq(fake_acknowledged[i], 1);
         remove_drained();
         ck_assert(!exists("0000000000000001.spool.damaged"));
 }
@@ -323,7 +350,7 @@ START_TEST(test_segment_that_was_deleted_cannot_be_drained_again)
         ck_assert_int_eq(spool_directory_remove(directory, 1), 0);
         ck_assert_int_eq(segment_drain_remove(drain, &error), 0);
         ck_assert_int_eq(segment_drain_begin(drain, &error), -1);
-        ck_assert_ptr_null(segment_drain_open(directory, 1, &stats, &refusals, &error));
+        ck_assert_ptr_null(segment_drain_open(directory, 1, &stats, &refusals, &damage, &error));
 }
 END_TEST
 
@@ -341,7 +368,8 @@ suite_segment_drain(void)
         tcase_add_test(tcase, test_full_queue_delays);
         tcase_add_loop_test(tcase, test_refused_record_keeps_the_segment_and_stops_no_other, 0, 2);
         tcase_add_test(tcase, test_record_with_malformed_fields_keeps_the_segment);
-        tcase_add_test(tcase, test_record_that_cannot_be_read_any_more_keeps_the_segment);
+        tcase_add_test(tcase, test_record_that_cannot_be_read_for_a_while_is_appended);
+        tcase_add_test(tcase, test_record_that_cannot_be_read_any_more_is_counted_as_lost);
         tcase_add_test(tcase, test_record_that_can_be_read_only_later_is_appended);
         tcase_add_test(tcase, test_damaged_segment_is_put_aside);
         tcase_add_test(tcase, test_damaged_segment_is_put_aside_once);
