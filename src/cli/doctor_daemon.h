@@ -33,7 +33,13 @@ void doctor_quarantine_check(struct doctor *doctor);
 void doctor_spool_check(struct doctor *doctor);
 void doctor_state_check(struct doctor *doctor);
 
-/* doctor_listener.c: Report that a socket of the daemon cannot be connected to. */
-void doctor_listener_report(struct doctor *doctor, enum dial_failure failure, const struct error *error);
+/* doctor_socket.c: Report that a socket of the daemon cannot be connected to. */
+void doctor_socket_report(struct doctor *doctor, enum dial_failure failure, const struct error *error);
+
+/*
+ * Nothing listens there. Report where gatepostd listens instead, by its report: on the sockets of systemd,
+ * which replace `listen`, or where it was configured to at its start. Returns whether it is so.
+ */
+int doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *listen);
 
 #endif

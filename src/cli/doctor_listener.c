@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "cli/doctor_daemon.h"
 #include "cli/own_url.h"
 #include "cli/terminal.h"
@@ -29,94 +28,20 @@ struct listener_check {
         const struct config_listen *listen;
         struct own_address address;
         struct dial dial;
+        int sends_header;      /* of the PROXY protocol */
         int wants_certificate; /* of the client; gatepostd asks for one only if it requires one */
 };
 
-/* Connect, and send the PROXY header where one is required. Returns 0, or -1 with the reason. */
+/* Connect, and send the PROXY header if there is to be one. Returns 0, or -1 with the reason. */
 static int
 open_listener(struct listener_check *check, enum dial_failure *failure, struct error *error)
 {
         dial_close(&check->dial);
         if (dial_connect(&check->dial, &check->address.info, TIMEOUT_MS, failure, error) != 0)
                 return -1;
-        return !check->doctor->config->requires_proxy
-                   ? 0
-                   : dial_send(&check->dial, proxy_header, sizeof(proxy_header) - 1, TIMEOUT_MS, failure,
-                               error);
-}
-
-void
-doctor_listener_report(struct doctor *doctor, enum dial_failure failure, const struct error *error)
-{
-        if (failure == DIAL_DENIED) {
-                doctor_fail(doctor, EX_NOPERM, "%s: this user may not connect to the socket", error->text);
-                doctor_remedy(doctor, "run it as the daemon's user: sudo -u gatepost gatepost -c %s doctor",
-                              doctor->file);
-                return;
-        }
-        doctor_fail(doctor, EX_UNAVAILABLE, "%s%s", error->text,
-                    failure == DIAL_REFUSED
-                        ? ": nothing listens there; gatepostd does not run, or with another "
-                          "configuration, or a socket unit has another address"
-                        : "");
-        doctor_remedy(doctor,
-                      "start it: systemctl start gatepostd; if it does not start: journalctl -u gatepostd");
-}
-
-/* Write where gatepostd listens for deliveries, by its report. Returns whether it does anywhere. */
-static int
-list_listeners(const struct json_value *loaded, char *text, size_t size, int *is_passed)
-{
-        const struct json_value *listeners = json_tree_get(loaded, "listeners");
-
-        text[0] = '\0';
-        for (const struct json_value *each = listeners == NULL ? NULL : listeners->first; each != NULL;
-             each = each->next) {
-                const char *address = json_tree_text(each, "address"), *purpose = json_tree_text(each, "for"),
-                           *opened_by = json_tree_text(each, "openedBy");
-                size_t len = strlen(text);
-
-                if (address == NULL || purpose == NULL || strcmp(purpose, "receiver") != 0)
-                        continue;
-                *is_passed = opened_by != NULL && strcmp(opened_by, "manager") == 0;
-                (void)snprintf(text + len, size - len, "%s%s", len == 0 ? "" : ", ", address);
-        }
-        return text[0] != '\0';
-}
-
-/*
- * Nothing listens there. Report where gatepostd listens instead, by its report: on the sockets of systemd,
- * which replace `listen`, or where it was configured to at its start. Returns whether it is so.
- */
-static int
-report_elsewhere(struct listener_check *check)
-{
-        struct doctor *doctor = check->doctor;
-        struct json_value *status = doctor_daemon_status(doctor);
-        const struct json_value *loaded = json_tree_get(status, "configuration");
-        const char *file = json_tree_text(loaded, "file");
-        char addresses[400];
-        int is_passed = 0,
-            is_elsewhere = file != NULL && list_listeners(loaded, addresses, sizeof(addresses), &is_passed);
-
-        if (is_elsewhere) {
-                doctor_fail(doctor, EX_CONFIG,
-                            "nothing listens there: the gatepostd of %s listens on %s%s, and `listen` is %s",
-                            file, addresses, is_passed ? ", opened by systemd for a socket unit" : "",
-                            check->listen->text);
-                if (is_passed)
-                        doctor_remedy(
-                            doctor,
-                            "give `listen` in [receiver] of %s and ListenStream of the unit the same "
-                            "address (systemctl edit gatepostd.socket): sockets of systemd replace "
-                            "`listen`",
-                            doctor->file);
-                else
-                        doctor_remedy(doctor,
-                                      "systemctl restart gatepostd (a changed `listen` needs a restart)");
-        }
-        json_tree_free(status);
-        return is_elsewhere;
+        return !check->sends_header ? 0
+                                    : dial_send(&check->dial, proxy_header, sizeof(proxy_header) - 1,
+                                                TIMEOUT_MS, failure, error);
 }
 
 static int
@@ -128,8 +53,8 @@ connect_to(struct listener_check *check)
         doctor_begin(check->doctor, "listen", "%s", check->listen->text);
         if (open_listener(check, &failure, &error) == 0)
                 return 1;
-        if (failure != DIAL_REFUSED || !report_elsewhere(check))
-                doctor_listener_report(check->doctor, failure, &error);
+        if (failure != DIAL_REFUSED || !doctor_socket_elsewhere(check->doctor, check->listen))
+                doctor_socket_report(check->doctor, failure, &error);
         return 0;
 }
 
@@ -214,54 +139,6 @@ report_wanted(struct listener_check *check)
                       doctor->file);
 }
 
-/* Whether a connection failed since it is not of a trusted_proxy. Reports that. */
-static int
-is_untrusted(struct listener_check *check, enum dial_failure failure)
-{
-        if (!check->doctor->config->requires_proxy || failure != DIAL_CLOSED)
-                return 0;
-        check->doctor->is_untrusted = 1;
-        doctor_skip(check->doctor,
-                    "it accepts connections of a trusted_proxy only, which this machine is not");
-        return 1;
-}
-
-static int
-secure(struct listener_check *check)
-{
-        struct doctor *doctor = check->doctor;
-        SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-        enum dial_failure failure;
-        struct error error;
-        int result;
-
-        doctor_begin(doctor, "tls", "%s", check->listen->text);
-        if (context == NULL || SSL_CTX_set_default_verify_paths(context) != 1) {
-                SSL_CTX_free(context);
-                doctor_skip(doctor, "OpenSSL cannot verify certificates on this machine");
-                return 0;
-        }
-        SSL_CTX_set_app_data(context, check);
-        SSL_CTX_set_client_cert_cb(context, on_certificate_wanted);
-        result = dial_secure(&check->dial, context, NULL, TIMEOUT_MS, &failure, &error);
-        SSL_CTX_free(context);
-        if (result == 0) {
-                report_certificate(check);
-                return 1;
-        }
-        if (check->wants_certificate) { /* before TLS 1.3, the handshake fails */
-                report_wanted(check);
-                return 0;
-        }
-        if (is_untrusted(check, failure))
-                return 0;
-        doctor_fail(doctor, EX_CONFIG, "no TLS: %s; the configuration has a certificate", error.text);
-        doctor_remedy(doctor,
-                      "restart gatepostd, if the certificate was configured after its start: systemctl "
-                      "restart gatepostd; else see what listens there: ss -ltnp");
-        return 0;
-}
-
 /* Send a GET and read the head of the answer, all within TIMEOUT_MS. Returns 0, or -1 with the reason. */
 static int
 get(struct listener_check *check, const char *path, char head[HEAD_MAX], enum dial_failure *failure,
@@ -289,6 +166,122 @@ get(struct listener_check *check, const char *path, char head[HEAD_MAX], enum di
         return result;
 }
 
+/*
+ * A GET is answered by gatepostd with an error, such as 405, 404 or 429, and always with a request id. By
+ * 400, it would say that it is no GET: it may have taken the PROXY header for its beginning.
+ */
+static int
+is_of_gatepostd(const char *head)
+{
+        static const char start[] = "HTTP/1.1 ";
+        const char *status = head + strlen(start);
+
+        return strncmp(head, start, strlen(start)) == 0 && (*status == '4' || *status == '5') &&
+               strncmp(status, "400", 3) != 0 && strcasestr(head, "\r\nx-request-id:") != NULL;
+}
+
+/* Make a TLS handshake on the connection, which verifies nothing. Returns 0, or -1 with the reason. */
+static int
+shake_hands(struct listener_check *check, SSL_CTX *context, enum dial_failure *failure, struct error *error)
+{
+        SSL_CTX_set_app_data(context, check);
+        SSL_CTX_set_client_cert_cb(context, on_certificate_wanted);
+        return dial_secure(&check->dial, context, NULL, TIMEOUT_MS, failure, error);
+}
+
+/* Whether gatepostd answers on a new connection, with the PROXY header or without it. */
+static int
+answers(struct listener_check *check)
+{
+        int has_tls = check->doctor->config->certificate != NULL, result;
+        SSL_CTX *context = has_tls ? SSL_CTX_new(TLS_client_method()) : NULL;
+        char head[HEAD_MAX];
+        enum dial_failure failure;
+        struct error ignored;
+
+        result = own_url_address(check->listen, &check->address) == 0 && (!has_tls || context != NULL) &&
+                 open_listener(check, &failure, &ignored) == 0 &&
+                 (!has_tls || shake_hands(check, context, &failure, &ignored) == 0) &&
+                 get(check, check->doctor->config->sources[0].path, head, &failure, &ignored) == 0 &&
+                 is_of_gatepostd(head);
+        dial_close(&check->dial);
+        SSL_CTX_free(context);
+        return result;
+}
+
+/*
+ * There is no answer of gatepostd. Report that there is one with the PROXY header, if none was sent, or
+ * without it. Returns whether it is so.
+ */
+static int
+is_proxied_otherwise(struct listener_check *check)
+{
+        struct doctor *doctor = check->doctor;
+        struct listener_check other = {.doctor = doctor,
+                                       .listen = check->listen,
+                                       .dial = {.fd = -1},
+                                       .sends_header = !check->sends_header};
+
+        if (!answers(&other))
+                return 0;
+        doctor_fail(doctor, EX_CONFIG,
+                    "gatepostd answers %s a header of the PROXY protocol, but %s %s proxy_protocol = "
+                    "required: gatepostd runs with another configuration",
+                    other.sends_header ? "only with" : "without", doctor->file,
+                    other.sends_header ? "does not have" : "has");
+        doctor_remedy(
+            doctor,
+            "systemctl reload gatepostd, or correct proxy_protocol and trusted_proxy in [receiver] of %s",
+            doctor->file);
+        return 1;
+}
+
+/* Whether a connection failed since it is not of a trusted_proxy. Reports that. */
+static int
+is_untrusted(struct listener_check *check, enum dial_failure failure)
+{
+        if (!check->sends_header || failure != DIAL_CLOSED)
+                return 0;
+        check->doctor->is_untrusted = 1;
+        doctor_skip(check->doctor,
+                    "it accepts connections of a trusted_proxy only, which this machine is not");
+        return 1;
+}
+
+static int
+secure(struct listener_check *check)
+{
+        struct doctor *doctor = check->doctor;
+        SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+        enum dial_failure failure;
+        struct error error;
+        int result;
+
+        doctor_begin(doctor, "tls", "%s", check->listen->text);
+        if (context == NULL || SSL_CTX_set_default_verify_paths(context) != 1) {
+                SSL_CTX_free(context);
+                doctor_skip(doctor, "OpenSSL cannot verify certificates on this machine");
+                return 0;
+        }
+        result = shake_hands(check, context, &failure, &error);
+        SSL_CTX_free(context);
+        if (result == 0) {
+                report_certificate(check);
+                return 1;
+        }
+        if (check->wants_certificate) { /* before TLS 1.3, the handshake fails */
+                report_wanted(check);
+                return 0;
+        }
+        if (is_proxied_otherwise(check) || is_untrusted(check, failure))
+                return 0;
+        doctor_fail(doctor, EX_CONFIG, "no TLS: %s; the configuration has a certificate", error.text);
+        doctor_remedy(doctor,
+                      "restart gatepostd, if the certificate was configured after its start: systemctl "
+                      "restart gatepostd; else see what listens there: ss -ltnp");
+        return 0;
+}
+
 static void
 report_impostor(struct listener_check *check, const char *head)
 {
@@ -302,15 +295,21 @@ report_impostor(struct listener_check *check, const char *head)
                       check->doctor->file);
 }
 
-/* A GET is answered by gatepostd with an error, such as 405, 404 or 429, and always with a request id. */
-static int
-is_of_gatepostd(const char *head)
+/* Nothing was answered to a request, for a reason that cannot be seen from here. */
+static void
+report_silence(struct listener_check *check, enum dial_failure failure, const struct error *error)
 {
-        static const char start[] = "HTTP/1.1 ";
-        size_t len = strlen(start);
+        struct doctor *doctor = check->doctor;
 
-        return strncmp(head, start, len) == 0 && (head[len] == '4' || head[len] == '5') &&
-               strcasestr(head, "\r\nx-request-id:") != NULL;
+        doctor_fail(doctor, EX_UNAVAILABLE, "no answer to HTTP: %s%s", error->text,
+                    failure == DIAL_CLOSED
+                        ? ", as gatepostd does at a limit of its connections, or if it runs with "
+                          "proxy_protocol = required and another trusted_proxy"
+                        : "");
+        doctor_remedy(doctor,
+                      "see what listens there: ss -ltnp; if it is gatepostd, what it logs: journalctl -u "
+                      "gatepostd; and whether it has loaded %s: systemctl reload gatepostd",
+                      doctor->file);
 }
 
 static void
@@ -333,6 +332,8 @@ identify(struct listener_check *check)
                             doctor->file);
         else if (result == 0 && is_of_gatepostd(head))
                 doctor_pass(doctor, "gatepostd answers");
+        else if ((result == 0 || failure != DIAL_TIMED_OUT) && is_proxied_otherwise(check))
+                return;
         else if (result == 0 || head[0] != '\0')
                 report_impostor(check, head);
         else if (doctor->config->certificate == NULL && broker_dialer_finds_tls(&check->address.info)) {
@@ -341,10 +342,7 @@ identify(struct listener_check *check)
                               "restart gatepostd, if the certificate was removed from the configuration: "
                               "systemctl restart gatepostd");
         } else if (!is_untrusted(check, failure)) {
-                doctor_fail(doctor, EX_UNAVAILABLE, "no answer to HTTP: %s", error.text);
-                doctor_remedy(doctor,
-                              "see what listens there: ss -ltnp; and what gatepostd logs: journalctl -u "
-                              "gatepostd");
+                report_silence(check, failure, &error);
         }
 }
 
@@ -358,7 +356,8 @@ doctor_check_listeners(struct doctor *doctor)
         for (size_t i = 0; i < config->n_listen; i++) {
                 struct listener_check check = {.doctor = doctor,
                                                .listen = &config->listen[i],
-                                               .dial = {.fd = -1}};
+                                               .dial = {.fd = -1},
+                                               .sends_header = config->requires_proxy};
 
                 if (own_url_address(check.listen, &check.address) != 0) {
                         doctor_begin(doctor, "listen", "%s", check.listen->text);

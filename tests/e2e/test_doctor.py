@@ -728,6 +728,45 @@ def test_machine_that_is_no_trusted_proxy(installation, authority, has_tls):
     expect(examine(installation, file_of(daemon), "--to", url), EX_UNAVAILABLE, f"delivery {url}", "give --to with the proxy's URL")
 
 
+REQUIRED = {"trusted_proxy": "127.0.0.1", "proxy_protocol": "required"}
+
+
+@pytest.mark.parametrize("has_tls", [False, True])
+@pytest.mark.parametrize("loaded", [{}, REQUIRED], ids=["not-loaded", "loaded"])
+def test_proxy_protocol_in_the_file_or_the_daemon_only(installation, authority, loaded, has_tls):
+    """Without it, gatepostd takes the header for a request; with it, it closes a connection without one."""
+    installation.create_topics()
+    config = installation.config()
+    config["receiver"].update(loaded, listen=f"127.0.0.1:{free_port()}")
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    if has_tls:
+        config.tls(*authority.issue("proxied"))
+    daemon = installation.start(config)
+    if loaded:
+        del config["receiver"]["trusted_proxy"], config["receiver"]["proxy_protocol"]
+        words = ("gatepostd answers only with a header of the PROXY protocol, but ", "does not have proxy_protocol = required")
+    else:
+        config["receiver"].update(REQUIRED)
+        words = ("gatepostd answers without a header of the PROXY protocol, but ", "has proxy_protocol = required")
+    checkup = examine(installation, config)
+    expect(checkup, EX_CONFIG, "tls 127.0.0.1:" if has_tls else "listen 127.0.0.1:", *words, "systemctl reload gatepostd")
+    assert not any("gatepostd answers" in line for line in checkup.having("✓"))
+    reload(daemon)
+    checkup = examine(installation, file_of(daemon))
+    assert checkup.status == 0 and any("gatepostd answers" in line for line in checkup.having("✓")), checkup.lines
+
+
+def test_proxy_protocol_of_the_daemon_from_another_machine_only(installation):
+    """Nothing distinguishes it from a program that closes connections: the candidates are named."""
+    installation.create_topics()
+    config = installation.config()
+    config["receiver"].update(REQUIRED, trusted_proxy="192.0.2.1", listen=f"127.0.0.1:{free_port()}")
+    installation.start(config)
+    del config["receiver"]["trusted_proxy"], config["receiver"]["proxy_protocol"]
+    expect(examine(installation, config), EX_UNAVAILABLE, "listen 127.0.0.1:", "no answer to HTTP: ", "closes", "trusted_proxy",
+           "ss -ltnp", "journalctl -u gatepostd")
+
+
 def test_gatepostd_of_another_configuration_answers(installation):
     """Receiver and router have the same `listen` in [admin], and only the receiver runs."""
     installation.create_topics()
