@@ -144,6 +144,24 @@ report_unready(struct doctor *doctor, const char *what, const char *reasons)
                       "restores, wait");
 }
 
+/* It may be gatepostd all the same: at a limit, or about to end. */
+static void
+report_no_answer(struct doctor *doctor, const struct error *error)
+{
+        doctor_fail(doctor, EX_UNAVAILABLE, "no answer as from gatepostd on %s: %s",
+                    doctor->config->admin->text, error->text);
+        doctor_socket_advise(doctor, doctor->config->admin, "admin");
+}
+
+/* An answer has another status than gatepostd's, or is no report of its state. */
+static void
+report_other_program(struct doctor *doctor, int status, const char *or_else)
+{
+        doctor_fail(doctor, EX_UNAVAILABLE, "another program than gatepostd answers on %s, with status %d%s",
+                    doctor->config->admin->text, status, or_else);
+        doctor_socket_advise(doctor, doctor->config->admin, "admin");
+}
+
 /* Check /healthz or /readyz. Returns whether it is 200. */
 static int
 check_path(struct doctor *doctor, const char *path, const char *what)
@@ -154,13 +172,7 @@ check_path(struct doctor *doctor, const char *path, const char *what)
 
         doctor_begin(doctor, "daemon", "%s", path);
         if (doctor_daemon_get(doctor, path, &answer, &error) != 0) {
-                doctor_fail(doctor, EX_UNAVAILABLE, "no answer as from gatepostd on %s: %s",
-                            doctor->config->admin->text, error.text);
-                doctor_remedy(
-                    doctor,
-                    "see what listens there: ss -ltnp; if it is gatepostd: journalctl -u gatepostd; "
-                    "otherwise stop it, or change `listen` in [admin] of %s",
-                    doctor->file);
+                report_no_answer(doctor, &error);
                 return 0;
         }
         join_lines(answer.body, reasons, sizeof(reasons));
@@ -172,29 +184,10 @@ check_path(struct doctor *doctor, const char *path, const char *what)
         } else if (answer.status == 503) {
                 report_unready(doctor, what, reasons);
         } else {
-                doctor_fail(doctor, EX_UNAVAILABLE,
-                            "another program than gatepostd answers on %s, with status %d",
-                            doctor->config->admin->text, answer.status);
-                doctor_remedy(doctor, "find it (ss -ltnp) and stop it, or change `listen` in [admin] of %s",
-                              doctor->file);
+                report_other_program(doctor, answer.status, "");
         }
         free(answer.body);
         return answer.status == 200;
-}
-
-/* Something answers as gatepostd does on /healthz, as many programs do, but has no report of its state. */
-static void
-report_other_program(struct doctor *doctor)
-{
-        doctor_begin(doctor, "daemon", "/status");
-        doctor_fail(doctor, EX_UNAVAILABLE,
-                    "another program than gatepostd answers on %s, or gatepostd before version 0.2.0",
-                    doctor->config->admin->text);
-        doctor_remedy(
-            doctor,
-            "find it (ss -ltnp) and stop it, or change `listen` in [admin] of %s; systemctl restart "
-            "gatepostd after an upgrade",
-            doctor->file);
 }
 
 /* Whether two paths name the same file, which need not exist any more. */
@@ -209,35 +202,58 @@ is_same_file(const char *a, const char *b)
         return is_same;
 }
 
-/*
- * Report that the gatepostd of another configuration answers, if it has not the roles, the instance or the
- * topics of this one: two that have the same `listen` in [admin], of which only one runs. Returns whether
- * it is so.
- */
-static int
-is_another(struct doctor *doctor)
+const char *
+doctor_daemon_other(const struct doctor *doctor, const struct json_value *status)
 {
         const struct config *config = doctor->config;
-        const struct json_value *roles = json_tree_get(doctor->status, "roles");
-        const struct json_value *loaded = json_tree_get(doctor->status, "configuration");
+        const struct json_value *roles = json_tree_get(status, "roles");
+        const struct json_value *loaded = json_tree_get(status, "configuration");
         const char *file = json_tree_text(loaded, "file");
-        const char *instance = json_tree_text(doctor->status, "instance");
+        const char *instance = json_tree_text(status, "instance");
         const char *topic = json_tree_text(json_tree_get(loaded, "topics"), "deliveries");
         int has_roles = (!(config->roles & CONFIG_RECEIVER) || json_tree_get(roles, "receiver") != NULL) &&
                         (!(config->roles & CONFIG_ROUTER) || json_tree_get(roles, "router") != NULL);
 
-        if (file == NULL || is_same_file(file, doctor->file) ||
-            (has_roles && instance != NULL && strcmp(instance, config->instance) == 0 && topic != NULL &&
-             strcmp(topic, config->deliveries_topic) == 0))
-                return 0;
-        doctor_begin(doctor, "daemon", "/status");
+        return file == NULL || is_same_file(file, doctor->file) ||
+                       (has_roles && instance != NULL && strcmp(instance, config->instance) == 0 &&
+                        topic != NULL && strcmp(topic, config->deliveries_topic) == 0)
+                   ? NULL
+                   : file;
+}
+
+void
+doctor_daemon_report_other(struct doctor *doctor, const char *seen, const char *file)
+{
         doctor_fail(doctor, EX_UNAVAILABLE,
-                    "the gatepostd of another configuration, %s, answers on %s: it has not the roles, the "
-                    "instance or "
-                    "the topics of %s, whose gatepostd does not run",
-                    file, config->admin->text, doctor->file);
+                    "%sthe gatepostd of another configuration, %s, answers on %s: it has not the roles, the "
+                    "instance or the topics of %s, whose gatepostd does not run",
+                    seen, file, doctor->config->admin->text, doctor->file);
         doctor_remedy(doctor, "give each its own `listen` in [admin], and start the one that does not run");
-        return 1;
+}
+
+/* Read the report of the daemon. Returns whether it is the one of this configuration. */
+static int
+check_status(struct doctor *doctor)
+{
+        struct http_client_answer answer;
+        struct error error;
+        const char *other;
+
+        doctor_begin(doctor, "daemon", "/status");
+        if (doctor_daemon_get(doctor, "/status", &answer, &error) != 0) {
+                report_no_answer(doctor, &error);
+                return 0;
+        }
+        doctor->status = json_tree_parse(answer.body, answer.len, &error);
+        free(answer.body);
+        other = doctor_daemon_other(doctor, doctor->status);
+        if (status_number(doctor->status, "startTimeSeconds") == 0)
+                report_other_program(doctor, answer.status, ", or gatepostd before version 0.2.0");
+        else if (other != NULL)
+                doctor_daemon_report_other(doctor, "", other);
+        else
+                return 1;
+        return 0;
 }
 
 void
@@ -252,12 +268,7 @@ doctor_check_daemon(struct doctor *doctor)
                 return;
         if (!check_path(doctor, "/healthz", "alive"))
                 return;
-        doctor->status = doctor_daemon_status(doctor);
-        if (status_number(doctor->status, "startTimeSeconds") == 0) {
-                report_other_program(doctor);
-                return;
-        }
-        if (is_another(doctor))
+        if (!check_status(doctor))
                 return;
         doctor_age_check(doctor);
         (void)check_path(doctor, "/readyz", "ready");

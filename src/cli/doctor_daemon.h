@@ -33,6 +33,16 @@ void doctor_quarantine_check(struct doctor *doctor);
 void doctor_spool_check(struct doctor *doctor);
 void doctor_state_check(struct doctor *doctor);
 
+/*
+ * Return the configuration file of the gatepostd that answers with a report, if it is another one than the
+ * file's: it has not its roles, instance or topics. Two have the same `listen` in [admin], of which only one
+ * runs. Otherwise NULL.
+ */
+const char *doctor_daemon_other(const struct doctor *doctor, const struct json_value *status);
+
+/* Report that it answers, after what was seen before. */
+void doctor_daemon_report_other(struct doctor *doctor, const char *seen, const char *file);
+
 /* doctor_socket.c: Report that a socket of the daemon cannot be connected to. */
 void doctor_socket_report(struct doctor *doctor, enum dial_failure failure, const struct error *error);
 
@@ -41,5 +51,11 @@ void doctor_socket_report(struct doctor *doctor, enum dial_failure failure, cons
  * which replace `listen`, or where it was configured to at its start. Returns whether it is so.
  */
 int doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *listen);
+
+/* Return the command that lists who listens on such a socket. */
+const char *doctor_socket_finder(const struct config_listen *listen);
+
+/* After a failure: whatever listens on a socket of this section does not answer as gatepostd should. */
+void doctor_socket_advise(struct doctor *doctor, const struct config_listen *listen, const char *section);
 
 #endif

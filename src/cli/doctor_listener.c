@@ -278,7 +278,8 @@ secure(struct listener_check *check)
         doctor_fail(doctor, EX_CONFIG, "no TLS: %s; the configuration has a certificate", error.text);
         doctor_remedy(doctor,
                       "restart gatepostd, if the certificate was configured after its start: systemctl "
-                      "restart gatepostd; else see what listens there: ss -ltnp");
+                      "restart gatepostd; else see what listens there: %s",
+                      doctor_socket_finder(check->listen));
         return 0;
 }
 
@@ -291,8 +292,7 @@ report_impostor(struct listener_check *check, const char *head)
         doctor_fail(check->doctor, EX_UNAVAILABLE, "another program than gatepostd answers: %.*s%s%.*s",
                     (int)strcspn(head, "\r\n"), head, server == NULL ? "" : ", ", len,
                     server == NULL ? "" : server + 10);
-        doctor_remedy(check->doctor, "find it (ss -ltnp) and stop it, or change `listen` in [receiver] of %s",
-                      check->doctor->file);
+        doctor_socket_advise(check->doctor, check->listen, "receiver");
 }
 
 /* Nothing was answered to a request, for a reason that cannot be seen from here. */
@@ -307,9 +307,9 @@ report_silence(struct listener_check *check, enum dial_failure failure, const st
                           "proxy_protocol = required and another trusted_proxy"
                         : "");
         doctor_remedy(doctor,
-                      "see what listens there: ss -ltnp; if it is gatepostd, what it logs: journalctl -u "
+                      "see what listens there: %s; if it is gatepostd, what it logs: journalctl -u "
                       "gatepostd; and whether it has loaded %s: systemctl reload gatepostd",
-                      doctor->file);
+                      doctor_socket_finder(check->listen), doctor->file);
 }
 
 static void

@@ -24,6 +24,23 @@ doctor_socket_report(struct doctor *doctor, enum dial_failure failure, const str
                       "start it: systemctl start gatepostd; if it does not start: journalctl -u gatepostd");
 }
 
+const char *
+doctor_socket_finder(const struct config_listen *listen)
+{
+        return listen->address.ss_family == AF_UNIX ? "ss -lxp" : "ss -ltnp";
+}
+
+void
+doctor_socket_advise(struct doctor *doctor, const struct config_listen *listen, const char *section)
+{
+        doctor_remedy(
+            doctor,
+            "see what listens there: %s; if it is gatepostd: journalctl -u gatepostd, and after an "
+            "upgrade: systemctl restart gatepostd; otherwise stop it, or change `listen` in [%s] of "
+            "%s",
+            doctor_socket_finder(listen), section, doctor->file);
+}
+
 /* Write where gatepostd listens for deliveries, by its report. Returns whether it does anywhere. */
 static int
 list_listeners(const struct json_value *loaded, char *text, size_t size, int *is_passed)
@@ -50,12 +67,14 @@ doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *liste
 {
         struct json_value *status = doctor_daemon_status(doctor);
         const struct json_value *loaded = json_tree_get(status, "configuration");
-        const char *file = json_tree_text(loaded, "file");
+        const char *file = json_tree_text(loaded, "file"), *other = doctor_daemon_other(doctor, status);
         char addresses[400];
         int is_passed = 0,
             is_elsewhere = file != NULL && list_listeners(loaded, addresses, sizeof(addresses), &is_passed);
 
-        if (is_elsewhere) {
+        if (other != NULL) {
+                doctor_daemon_report_other(doctor, "nothing listens there: ", other);
+        } else if (is_elsewhere) {
                 doctor_fail(doctor, EX_CONFIG,
                             "nothing listens there: the gatepostd of %s listens on %s%s, and `listen` is %s",
                             file, addresses, is_passed ? ", opened by systemd for a socket unit" : "",
@@ -72,5 +91,6 @@ doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *liste
                                       "systemctl restart gatepostd (a changed `listen` needs a restart)");
         }
         json_tree_free(status);
+        is_elsewhere |= other != NULL;
         return is_elsewhere;
 }

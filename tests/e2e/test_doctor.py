@@ -778,6 +778,76 @@ def test_gatepostd_of_another_configuration_answers(installation):
     expect(checkup, EX_UNAVAILABLE, "the gatepostd of another configuration", "give each its own `listen` in [admin]")
 
 
+def test_gatepostd_of_another_configuration_is_the_cause_of_a_silent_listener(installation):
+    """Two have the same `listen` in [admin]: a restart of the one that answers would not help."""
+    installation.create_topics()
+    running = by_sockets(installation)
+    daemon = installation.start(running)
+    config = installation.config(instance="other")
+    config["receiver"]["listen"] = f"127.0.0.1:{free_port()}"
+    config["admin"]["listen"] = running["admin"]["listen"]
+    checkup = examine(installation, config)
+    expect(checkup, EX_UNAVAILABLE, "listen 127.0.0.1:", f"the gatepostd of another configuration, {file_of(daemon)}, answers on unix:",
+           "give each its own `listen` in [admin]")
+    assert "restart" not in checkup.cause
+
+
+def serve(server, answer):
+    """Answer each request in a thread, by a function of its first line, until the server is closed."""
+    def run():
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = server.accept()
+                with connection, contextlib.suppress(OSError):
+                    connection.sendall(answer(connection.recv(65536).split(b"\r\n")[0]))
+    threading.Thread(target=run, daemon=True).start()
+
+
+def test_admin_endpoint_that_closes_the_connection_without_a_report(installation, stopped):
+    """It may be gatepostd at a limit, so nothing says to stop it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        serve(server, lambda line: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok" if b"/healthz" in line else b"")
+        stopped.config["admin"]["listen"] = "%s:%d" % server.getsockname()
+        stopped.config["gatepost"]["roles"] = "router"
+        checkup = examine(installation, stopped.config)
+    expect(checkup, EX_UNAVAILABLE, "daemon /status: no answer as from gatepostd on 127.0.0.1:", "if it is gatepostd: journalctl")
+    assert "another program" not in checkup.cause
+
+
+@pytest.mark.parametrize("answer, step", [
+    (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "/healthz"), (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "/status"),
+    (b"", "/healthz")], ids=["refuses", "answers", "closes"])
+def test_another_program_on_the_admin_socket(installation, stopped, answer, step):
+    """ss -ltnp would not list it."""
+    path = f"{stopped.config.directory}/other.sock"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen()
+        serve(server, lambda line: answer)
+        stopped.config["admin"]["listen"] = f"unix:{path}"
+        stopped.config["gatepost"]["roles"] = "router"
+        expect(examine(installation, stopped.config), EX_UNAVAILABLE, f"daemon {step}: ", f"unix:{path}", "ss -lxp")
+
+
+def test_another_program_on_the_socket_of_the_receiver(installation, stopped):
+    path = f"{stopped.config.directory}/other.sock"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen()
+        serve(server, lambda line: b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        stopped.config["receiver"]["listen"] = f"unix:{path}"
+        expect(examine(installation, stopped.config), EX_UNAVAILABLE, f"listen unix:{path}: another program", "ss -lxp")
+
+
+def test_answer_without_a_report_is_shown(installation, stopped):
+    """A listener of gatepostd itself may answer so, at a limit."""
+    with FakeService() as service:
+        service.faults = [answers(200, body=b"null"), answers(200, body=b"ok"), answers(503, body=b"busy")]
+        stopped.config["admin"]["listen"] = service.url.split("/")[2]
+        stopped.config["gatepost"]["roles"] = "router"
+        expect(examine(installation, stopped.config), EX_UNAVAILABLE, "daemon /status: ", "with status 503", "gatepostd before version 0.2.0")
+
+
 def test_directory_that_a_restart_could_not_create_is_a_cause(installation):
     installation.create_topics()
     config = by_sockets(installation)
