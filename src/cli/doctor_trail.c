@@ -57,6 +57,11 @@ doctor_trail_begin(struct doctor *doctor)
                 (void)error_set(&trail->error,
                                 "no router is configured here; gatepost doctor --to URL on the router's "
                                 "machine follows it to the end");
+        } else if (config->embedded && doctor->status == NULL) {
+                (void)error_set(&trail->error,
+                                "[admin] listen %s, and the broker is inside gatepostd, which alone can be "
+                                "asked",
+                                config->admin == NULL ? "is off" : "has port 0");
         } else if (!config->embedded) {
                 trail->offsets = offsets_new(config, NULL, &trail->error);
                 if (trail->offsets != NULL &&
