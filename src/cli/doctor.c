@@ -6,6 +6,7 @@
 #include <sysexits.h>
 
 #include "cli/commands.h"
+#include "cli/receiver_url.h"
 #include "cli/terminal.h"
 
 /*
@@ -116,7 +117,7 @@ static struct {
 static int
 run(const char *file)
 {
-        char *url = args.url == NULL ? NULL : doctor_url_complete(args.url);
+        char *url = args.url == NULL ? NULL : receiver_url_complete(args.url);
         struct doctor doctor = {.file = file, .url = url, .sends = !args.sends_not};
 
         doctor_report_begin(&doctor.report, args.as_json);
@@ -129,6 +130,12 @@ run(const char *file)
         return doctor_report_end(&doctor.report);
 }
 
+static int
+check(struct error *error)
+{
+        return args.url != NULL && receiver_url_check(args.url, error) != 0 ? error_prefix(error, "--to") : 0;
+}
+
 static const struct command_option options[] = {
     {"json", NULL, "print JSON", .flag = &args.as_json},
     {"no-send", NULL, "send no test delivery", .flag = &args.sends_not},
@@ -139,6 +146,7 @@ static const struct command_option options[] = {
 const struct command doctor_command = {
     .name = "doctor",
     .help = "check the installation step by step",
+    .check = check,
     .run_with_file = run,
     COMMAND_OPTIONS(options),
 };

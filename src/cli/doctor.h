@@ -111,18 +111,6 @@ void doctor_check_service(struct doctor *doctor);
 /* doctor_files.c: Say what to do about a file that this user may not read; the path may be NULL. */
 void doctor_files_advise(struct doctor *doctor, const char *path);
 
-/* doctor_url.c: Return the source that a URL leads to, by the end of its path, or NULL. */
-const struct config_source *doctor_url_source(const struct config *config, const char *url);
-
-/* Whether a URL has a path; / is none. */
-int doctor_url_has_path(const char *url);
-
-/* Return the URL with http:// if it has no scheme, as admins write it. */
-char *doctor_url_complete(const char *text) MUST_CHECK;
-
-/* Return the URL with the source's path, unless it has one. */
-char *doctor_url_make(const char *url, const struct config_source *source) MUST_CHECK;
-
 /* Close the connections to Kafka, in doctor_kafka.c. */
 void doctor_kafka_close(struct doctor *doctor);
 

@@ -14,6 +14,7 @@
 #include "cli/doctor_daemon.h"
 #include "cli/doctor_trail.h"
 #include "cli/own_url.h"
+#include "cli/receiver_url.h"
 #include "cli/service_answer.h"
 #include "cli/sign.h"
 #include "cli/status.h"
@@ -62,7 +63,7 @@ choose_url(const struct doctor *doctor, const struct config_source *source, stru
                 return own_url_make(&doctor->config->listen[0], doctor->config->tls_certificate_file,
                                     source->path, to);
         *to = (struct own_url){0};
-        to->url = doctor_url_make(doctor->url, source);
+        to->url = receiver_url_make(doctor->url, source->path);
         return 0;
 }
 
@@ -263,8 +264,8 @@ report_strange_url(struct doctor *doctor)
         const struct config *config = doctor->config;
         char *shown;
 
-        if (doctor->url == NULL || !doctor_url_has_path(doctor->url) ||
-            doctor_url_source(config, doctor->url) != NULL)
+        if (doctor->url == NULL || !receiver_url_has_path(doctor->url) ||
+            receiver_url_source(config, doctor->url) != NULL)
                 return 0;
         shown = uri_hide_userinfo(doctor->url);
         doctor_begin(doctor, "delivery", "%s", shown);
@@ -282,8 +283,8 @@ report_strange_url(struct doctor *doctor)
 static int
 is_tested(const struct doctor *doctor, const struct config_source *source)
 {
-        return doctor->url == NULL || !doctor_url_has_path(doctor->url) ||
-               doctor_url_source(doctor->config, doctor->url) == source;
+        return doctor->url == NULL || !receiver_url_has_path(doctor->url) ||
+               receiver_url_source(doctor->config, doctor->url) == source;
 }
 
 /* All deliveries go to one address: after a time-out, the others are not sent. */

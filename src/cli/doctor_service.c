@@ -5,6 +5,7 @@
 
 #include "base/uri.h"
 #include "cli/api_client.h"
+#include "cli/receiver_url.h"
 #include "cli/subscription.h"
 
 /* The service's API: the key, and the webhooks that lead here. */
@@ -33,7 +34,7 @@ check_source(struct doctor *doctor, const struct config_source *source,
         doctor_begin(doctor, "webhook", "[source %s]", source->name);
         for (size_t i = 0; i < views->n; i++) {
                 if (views->items[i].url == NULL ||
-                    doctor_url_source(doctor->config, views->items[i].url) != source)
+                    receiver_url_source(doctor->config, views->items[i].url) != source)
                         continue;
                 if (n++ > 0)
                         doctor_begin(doctor, "webhook", "[source %s]", source->name);

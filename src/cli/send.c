@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sysexits.h>
 
 #include "base/clock.h"
@@ -11,8 +10,10 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/uri.h"
 #include "cli/arguments.h"
 #include "cli/own_url.h"
+#include "cli/receiver_url.h"
 #include "cli/sign.h"
 #include "cli/source_choice.h"
 #include "cli/wait_note.h"
@@ -48,18 +49,10 @@ struct send_job {
 static int
 choose_url(const struct config *config, struct send_job *job)
 {
-        const char *path = job->signing.source->path, *host;
+        const char *path = job->signing.source->path;
 
         if (args.to != NULL) {
-                host = strstr(args.to, "://");
-                if (host != NULL && strncasecmp(args.to, "http://", 7) != 0 &&
-                    strncasecmp(args.to, "https://", 8) != 0)
-                        return command_fail(-1, "--to: '%s' is not a URL with http:// or https://", args.to);
-                if (host == NULL)
-                        job->to.url =
-                            mem_printf("http://%s%s", args.to, strchr(args.to, '/') == NULL ? path : "");
-                else
-                        job->to.url = mem_printf("%s%s", args.to, strchr(host + 3, '/') == NULL ? path : "");
+                job->to.url = receiver_url_make(args.to, path);
                 return 0;
         }
         if (config->n_listen == 0 ||
@@ -178,8 +171,11 @@ print_text(const struct http_client_answer *answer)
 static void
 print_failure(const char *url, const struct error *error)
 {
+        char *shown = uri_hide_userinfo(url);
+
         fputs("gatepost send: ", stderr);
-        text_print(stderr, url, strlen(url));
+        text_print(stderr, shown, strlen(shown));
+        free(shown);
         fputs(": ", stderr);
         text_print(stderr, error->text, strlen(error->text)); /* it may quote a certificate */
         fputc('\n', stderr);
@@ -189,11 +185,13 @@ print_failure(const char *url, const struct error *error)
 static int
 call(const struct http_client_request *request, struct http_client_answer *answer, struct error *error)
 {
+        char *shown = uri_hide_userinfo(request->url);
         int result;
 
-        wait_note_begin(request->url, request->timeout_ms);
+        wait_note_begin(shown, request->timeout_ms);
         result = http_client_call(request, answer, error);
         wait_note_end();
+        free(shown);
         if (result != 0 && answer->failure == HTTP_CLIENT_TIMED_OUT)
                 (void)error_set(error, "no answer within %g s; --timeout allows more",
                                 (double)request->timeout_ms / 1000);
@@ -276,6 +274,8 @@ run(const struct config *config)
 static int
 check(struct error *error)
 {
+        if (args.to != NULL && receiver_url_check(args.to, error) != 0)
+                return error_prefix(error, "--to");
         return (args.kind == NULL) == (args.body_file == NULL)
                    ? error_set(error, "needs either --kind KIND or a file with the body")
                    : 0;

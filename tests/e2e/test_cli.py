@@ -386,6 +386,31 @@ def test_url_that_is_not_http_exits_64(send):
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and "http://" in done.stderr
 
 
+NO_URLS = ["", " ", "http://", "https:///webhooks", "ftp://me:hunter2@127.0.0.1/", "http://me:hun/ter2@127.0.0.1/", "http:/127.0.0.1/",
+           "127.0.0.1:99999"]
+
+
+@pytest.mark.parametrize("command", [("send", "--kind", "invoice.accepted"), ("doctor",)], ids=["send", "doctor"])
+def test_to_without_a_url_exits_64_and_shows_no_password(offline, command):
+    for url in NO_URLS:
+        done = offline.gatepost(*command, "--to", url)
+        assert done.returncode == EX_USAGE and "--to: not a URL with http:// or https:// and a host" in done.stderr, (url, done)
+        assert "hun" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("to, url", [
+    ("{}", "http://{}{path}"), ("{}/", "http://{}{path}"), ("http://{}", "http://{}{path}"), ("http://{}/", "http://{}{path}"),
+    ("{}?to=http://x", "http://{}{path}?to=http://x"), ("{}/other", "http://{}/other"), ("HTTP://{}/other?a#b", "HTTP://{}/other?a#b"),
+    ("me:hunter2@{}", "http://***@{}{path}")])
+def test_url_gets_the_path_of_the_source_unless_it_has_one(offline, to, url):
+    with socket.socket() as reserved:  # bound, but not listening
+        reserved.bind(("127.0.0.1", 0))
+        address = "%s:%d" % reserved.getsockname()
+        done = offline.gatepost("send", "--kind", "invoice.accepted", "--to", to.format(address))
+    assert done.returncode == EX_TEMPFAIL and done.stderr.startswith(
+        f"gatepost send: {url.format(address, path='/webhooks/invoicing')}: "), done.stderr
+
+
 def test_missing_body_file_exits_66(send):
     assert send("no-such-file.json").returncode == EX_NOINPUT
 
