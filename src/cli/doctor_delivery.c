@@ -110,7 +110,7 @@ static const struct {
      "gatepostd runs with other secrets than the file names: systemctl reload gatepostd", "secret_file"},
     {403, EX_CONFIG, "the receiver does not take the first webhook_id of the configuration",
      "gatepostd runs with other webhook_id than the file: systemctl reload gatepostd", "webhook_id"},
-    {404, EX_CONFIG, "no source of the receiver has this path",
+    {404, EX_CONFIG, "no source of the receiver has the path that it gets",
      "gatepostd runs with other paths than the file, or a proxy changes them: systemctl reload gatepostd",
      "path"},
     {429, EX_UNAVAILABLE, "the receiver has refused too many requests from this address", "wait some seconds",
@@ -128,15 +128,23 @@ advise_on_refusal(struct doctor *doctor, const struct config_source *source, siz
         if (strcmp(code, "STALE_TIMESTAMP") == 0)
                 doctor_remedy(doctor,
                               "synchronise the clocks of this machine and the receiver's (timedatectl)");
+        else if (doctor->url != NULL && meanings[m].status == 404)
+                doctor_remedy(
+                    doctor,
+                    "see which path the receiver gets, by its log (journalctl -u gatepostd): there may be "
+                    "a proxy that must remove what is before %s, or must not; if it gets %s, give %s and "
+                    "the receiver the same sources, then: systemctl reload gatepostd on both machines",
+                    source->path, source->path, doctor->file);
         else if (doctor->url == NULL || meanings[m].option == NULL)
                 doctor_remedy(doctor, "%s", meanings[m].remedy);
         else
                 doctor_remedy(
                     doctor,
-                    "give %s and the receiver at this URL the same %s of [source %s] (a router with "
-                    "verify = on quarantines what it cannot verify by its own secrets), then: "
-                    "systemctl reload gatepostd on both machines",
-                    doctor->file, meanings[m].option, source->name);
+                    "see which source gets it, by the receiver's log (journalctl -u gatepostd), since "
+                    "proxies may change the path; if it is [source %s], give %s and the receiver the same "
+                    "%s of it (a router with verify = on quarantines what it cannot verify by its own "
+                    "secrets), then: systemctl reload gatepostd on both machines",
+                    source->name, doctor->file, meanings[m].option);
 }
 
 static void

@@ -808,20 +808,20 @@ def test_gatepostd_of_another_configuration_is_the_cause_of_a_silent_listener(in
 
 
 def serve(server, answer):
-    """Answer each request in a thread, by a function of its first line, until the server is closed."""
+    """Answer each request in a thread, by a function of it, until the server is closed."""
     def run():
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = server.accept()
                 with connection, contextlib.suppress(OSError):
-                    connection.sendall(answer(connection.recv(65536).split(b"\r\n")[0]))
+                    connection.sendall(answer(connection.recv(65536)))
     threading.Thread(target=run, daemon=True).start()
 
 
 def test_admin_endpoint_that_closes_the_connection_without_a_report(installation, stopped):
     """It may be gatepostd at a limit, so nothing says to stop it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        serve(server, lambda line: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok" if b"/healthz" in line else b"")
+        serve(server, lambda request: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok" if b"/healthz" in request else b"")
         stopped.config["admin"]["listen"] = "%s:%d" % server.getsockname()
         stopped.config["gatepost"]["roles"] = "router"
         checkup = examine(installation, stopped.config)
@@ -838,7 +838,7 @@ def test_another_program_on_the_admin_socket(installation, stopped, answer, step
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(path)
         server.listen()
-        serve(server, lambda line: answer)
+        serve(server, lambda request: answer)
         stopped.config["admin"]["listen"] = f"unix:{path}"
         stopped.config["gatepost"]["roles"] = "router"
         expect(examine(installation, stopped.config), EX_UNAVAILABLE, f"daemon {step}: ", f"unix:{path}", "ss -lxp")
@@ -849,7 +849,7 @@ def test_another_program_on_the_socket_of_the_receiver(installation, stopped):
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(path)
         server.listen()
-        serve(server, lambda line: b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        serve(server, lambda request: b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         stopped.config["receiver"]["listen"] = f"unix:{path}"
         expect(examine(installation, stopped.config), EX_UNAVAILABLE, f"listen unix:{path}: another program", "ss -lxp")
 
@@ -1234,6 +1234,41 @@ def test_path_of_the_url_that_no_source_has_is_refused(installation, two_sources
     assert two_sources.metric("gatepost_requests_total", outcome="not_found") == 0
 
 
+def test_proxy_that_keeps_its_prefix_is_a_candidate(installation, two_sources):
+    """The file and the receiver have the same path: to change it would not help."""
+    url = f"http://{two_sources.address}/proxied/webhooks/orders"
+    checkup = examine(installation, file_of(two_sources), "--to", url)
+    expect(checkup, EX_CONFIG, f"delivery {url}", "answered 404 (NOT_FOUND)", "journalctl -u gatepostd",
+           "a proxy that must remove what is before /webhooks/orders")
+
+
+def without_first_segment(request, address):
+    """What a proxy that removes the first segment of the path passes on, and the answer."""
+    head, _, body = request.partition(b"\r\n\r\n")
+    words, _, lines = head.partition(b"\r\n")
+    with socket.create_connection(address) as onward:
+        onward.sendall(words.replace(b"/proxied", b"", 1) + b"\r\n" + lines + b"\r\nConnection: close\r\n\r\n" + body)
+        answer = b""
+        while more := onward.recv(65536):
+            answer += more
+    return answer
+
+
+def test_proxy_that_leads_to_another_source_is_a_candidate(installation, two_sources):
+    """The URL ends with the paths of two sources: which one it leads to is known to the proxy only."""
+    config = two_sources.config
+    config.source("proxied", b"the secret of the third source of the tests", path="/proxied/webhooks/orders", key="delivery-id",
+                  header_prefix="x-orders")
+    reload(two_sources)
+    host, _, port = two_sources.address.rpartition(":")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        serve(server, lambda request: without_first_segment(request, (host, int(port))))
+        url = "http://%s:%d/proxied/webhooks/orders" % server.getsockname()
+        checkup = examine(installation, file_of(two_sources), "--to", url)
+    expect(checkup, EX_CONFIG, f"delivery {url}, secret 1 of [source proxied]", "answered 401 (INVALID_SIGNATURE)",
+           "which source gets it", "journalctl -u gatepostd", "if it is [source proxied]")
+
+
 def change_secret(config):
     config["source invoicing"]["secret_file"] = config.secret_file("changed", OTHER_SECRET)
 
@@ -1303,7 +1338,7 @@ def test_genuine_deliveries_in_quarantine_are_a_warning(installation, apart):
     (warning,) = checkup.having("!")
     assert checkup.status == 0 and warning.startswith("! quarantine: 2 deliveries quarantined since ") and "as unverified: " in warning
     checkup = examine(installation, file_of(router), "--to", f"http://{receiver.address}")
-    expect(checkup, EX_CONFIG, "answered 401 (INVALID_SIGNATURE)", "the same secret_file of [source invoicing]", "verify = on",
+    expect(checkup, EX_CONFIG, "answered 401 (INVALID_SIGNATURE)", "if it is [source invoicing]", "the same secret_file of it", "verify = on",
            "on both machines")
 
 
