@@ -25,6 +25,7 @@ enum step {
         LISTENERS,
         DAEMON,
         DELIVERY,
+        PARTITIONS,
         CLOCK,
         SERVICE,
         N_STEPS,
@@ -49,6 +50,8 @@ static const struct {
     [DAEMON] = {"daemon", NEEDS(CONFIGURATION), doctor_check_daemon},
     [DELIVERY] = {"delivery", NEEDS(TOPICS) | NEEDS(PERMISSIONS) | NEEDS(LISTENERS) | NEEDS(DAEMON),
                   doctor_check_delivery},
+    [PARTITIONS] = {"partitions", NEEDS(TOPICS) | NEEDS(PERMISSIONS) | NEEDS(DAEMON) | NEEDS(DELIVERY),
+                    doctor_check_partitions},
     [CLOCK] = {"clock", NEEDS(DELIVERY), doctor_check_clock},
     [SERVICE] = {"service", NEEDS(CONFIGURATION), doctor_check_service},
 };

@@ -223,9 +223,9 @@ static int
 are_decided(struct doctor_trail *trail)
 {
         int64_t *committed = mem_alloc(trail->n_ranges * sizeof(*committed));
-        int result =
-            offsets_committed(trail->offsets, trail->doctor->config->deliveries_topic,
-                              (int32_t)trail->n_ranges, committed, KAFKA_ACCESS_TIMEOUT_MS, &trail->error);
+        int result = offsets_committed_so_far(trail->offsets, trail->doctor->config->deliveries_topic,
+                                              (int32_t)trail->n_ranges, committed, KAFKA_ACCESS_TIMEOUT_MS,
+                                              &trail->error);
 
         result = result == 0 ? 1 : -1;
         for (size_t i = 0; i < trail->n && result == 1; i++)

@@ -109,19 +109,19 @@ find_denial(rd_kafka_t *client, rd_kafka_resp_err_t err)
         return err;
 }
 
-int
-offsets_committed(struct offsets *offsets, const char *topic, int32_t n, int64_t *committed, int timeout_ms,
-                  struct error *error)
+/* Only a read_committed client waits for the end of transactions. */
+static int
+ask_committed(struct offsets *offsets, rd_kafka_t *client, const char *topic, int32_t n, int64_t *committed,
+              int timeout_ms, struct error *error)
 {
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(n);
         rd_kafka_resp_err_t err;
 
         rd_kafka_topic_partition_list_add_range(list, topic, 0, n - 1);
         do {
-                err = rd_kafka_committed(offsets->group, list,
-                                         timeout_ms < RECHECK_MS ? timeout_ms : RECHECK_MS);
+                err = rd_kafka_committed(client, list, timeout_ms < RECHECK_MS ? timeout_ms : RECHECK_MS);
                 if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                        err = find_denial(offsets->group, err);
+                        err = find_denial(client, err);
                 timeout_ms -= RECHECK_MS;
         } while (err == RD_KAFKA_RESP_ERR__TIMED_OUT && timeout_ms > 0);
         for (int i = 0; i < list->cnt && err == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
@@ -135,6 +135,20 @@ offsets_committed(struct offsets *offsets, const char *topic, int32_t n, int64_t
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return error_set(error, "the committed offsets of the router: %s", rd_kafka_err2str(err));
         return 0;
+}
+
+int
+offsets_committed(struct offsets *offsets, const char *topic, int32_t n, int64_t *committed, int timeout_ms,
+                  struct error *error)
+{
+        return ask_committed(offsets, offsets->group, topic, n, committed, timeout_ms, error);
+}
+
+int
+offsets_committed_so_far(struct offsets *offsets, const char *topic, int32_t n, int64_t *committed,
+                         int timeout_ms, struct error *error)
+{
+        return ask_committed(offsets, offsets->log, topic, n, committed, timeout_ms, error);
 }
 
 /* The isolation level of the client determines the end. */

@@ -37,6 +37,13 @@ int32_t offsets_partitions(struct offsets *offsets, const char *topic, int timeo
 int offsets_committed(struct offsets *offsets, const char *topic, int32_t n, int64_t *committed,
                       int timeout_ms, struct error *error) MUST_CHECK;
 
+/*
+ * As offsets_committed(), but a transaction that is being committed is not waited for: a router may leave one
+ * open for as long as it waits. Its offsets do not count.
+ */
+int offsets_committed_so_far(struct offsets *offsets, const char *topic, int32_t n, int64_t *committed,
+                             int timeout_ms, struct error *error) MUST_CHECK;
+
 /**
  * offsets_bounds(offsets, topic, partition, low, high, timeout_ms, error):
  * Find the first offset in the log, and the offset that the next record will have, including open

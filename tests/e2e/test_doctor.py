@@ -17,6 +17,7 @@ import time
 
 import pytest
 from cluster import Cluster
+from confluent_kafka import Producer
 
 import http_client
 import protocol
@@ -30,7 +31,7 @@ from installation import BUILD, Installation
 from manager import address_of, listening, pass_on
 from preload import FakeClock
 from reloading import refused, reload, send_sighup
-from signing import SECRET, Delivery
+from signing import SECRET, Delivery, event_body
 
 EX_USAGE, EX_UNAVAILABLE, EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 64, 69, 75, 77, 78
 UTF_8 = {"LC_ALL": "C.UTF-8"}
@@ -110,7 +111,7 @@ def test_healthy_installation_gets_all_ticks_and_consumers_see_nothing(shared, h
     assert checkup.cause == f"no trouble found: {len(checkup.lines) - 2} ok"
     text = "\n".join(checkup.lines)
     for step in ("configuration", "files", "resolve", "connect", "login", "client", "permission topic", "permission group",
-                 "permission transactional-id", "topic", "listen", "daemon /healthz", "daemon /readyz", "delivery", "router", "clock"):
+                 "permission transactional-id", "topic", "listen", "daemon /healthz", "daemon /readyz", "delivery", "router", "partitions", "clock"):
         assert f"\n✓ {step} " in f"\n{text}" or f"\n✓ {step}:" in f"\n{text}", step
     sent = [line for line in checkup.lines if line.startswith("✓ delivery ")]
     assert len(sent) == 3 and all("answered 200 in " in line for line in sent)
@@ -1379,6 +1380,62 @@ def test_no_router_decides(installation):
     expect(examine(installation, both), EX_UNAVAILABLE, "router ", "has not decided on it within 30 s", "gatepost status")
 
 
+def states(router):
+    return {each["partition"]: each["state"] for each in status_of(router)["partitions"]}
+
+
+@pytest.fixture
+def two_routers(installation):
+    """Two of one group, of which the second publishes one kind to a topic of its own; they share four partitions."""
+    first, second = (installation.daemon(by_sockets(installation)) for _ in range(2))
+    second.config["events"]["invoice.rejected"] = topic = f"{installation.prefix}.of-the-second"
+    for daemon in (first, second):
+        installation.create_topics(daemon.config, partitions=4)
+    for daemon in (first, second):
+        daemon.start()
+    waiting.until(lambda: [sorted(states(daemon).values()) for daemon in (first, second)] == [["routing"] * 2] * 2, 90,
+                  lambda: f"two partitions for each router:\n{first.last_log(3000)}\n{second.last_log(3000)}")
+    for daemon in (first, second):
+        daemon.wait_until_ready()
+    return first, second, topic
+
+
+def test_partition_that_another_router_does_not_route(installation, two_routers):
+    """The test delivery comes to another partition, and the machine's own router is ready."""
+    first, second, topic = two_routers
+    installation.kafka.delete(topic)
+
+    def is_stuck():
+        first.accept(Delivery(event_body("invoice.rejected")))
+        return "waiting" in states(second).values() and states(second)
+    stuck = waiting.until(is_stuck, 90, lambda: f"a partition of the second router to wait:\n{second.last_log(4000)}")
+    numbers = [number for number, state in stuck.items() if state == "waiting"]
+    assert set(states(first).values()) == {"routing"} and first.admin("/readyz").status == 200
+    checkup = examine(installation, file_of(first), "--no-send")
+    expect(checkup, EX_UNAVAILABLE, f"partitions {installation.kafka.deliveries}: ", " of 4 partitions ", "not routed",
+           "and none was decided within 30 s; another router has it", "on the machine of each router")
+    assert any(f"{number}" in checkup.cause.split("not routed, ")[1].split(":")[0] for number in numbers), checkup.cause
+    installation.create_topics(second.config, partitions=4)
+    installation.kafka.wait_until_routed(120)
+    checkup = examine(installation, file_of(first))
+    assert checkup.status == 0, checkup.lines
+    assert f"✓ partitions {installation.kafka.deliveries}: 4, and in none a delivery waits without being decided" in checkup.lines
+
+
+def test_aborted_transaction_is_no_delivery_that_waits(installation, stopped):
+    """Its records and its end have offsets, up to which a router need not commit."""
+    daemon = stopped.start().wait_until_ready()
+    producer = Producer({"bootstrap.servers": installation.bootstrap, "transactional.id": f"{installation.prefix}-aborted"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for partition in range(3):
+        producer.produce(installation.kafka.deliveries, b"{}", partition=partition)
+    producer.flush(30)
+    producer.abort_transaction(30)
+    checkup = examine(installation, file_of(daemon), "--no-send")
+    assert checkup.status == 0 and any(line.startswith("✓ partitions ") for line in checkup.lines), checkup.lines
+
+
 def test_tls_of_the_listener(installation, stopped, authority):
     certificate, key = authority.issue("gateway", names="DNS:gateway.example")
     stopped.config.tls(certificate, key)
@@ -1457,9 +1514,9 @@ def test_mistake_in_the_configuration(offline):
     config["receiver"]["ack_timout"] = "8s"
     checkup = examine(offline, config)
     expect(checkup, EX_CONFIG, "configuration ", "did you mean ack_timeout?", "gatepost check")
-    assert checkup.having("-") == ["- 12 steps skipped: they need a valid configuration"]
+    assert checkup.having("-") == ["- 13 steps skipped: they need a valid configuration"]
     document = json.loads("\n".join(examine(offline, config, "--json").lines))
-    assert [step["result"] for step in document["steps"]] == ["failed"] + ["skipped"] * 12
+    assert [step["result"] for step in document["steps"]] == ["failed"] + ["skipped"] * 13
 
 
 def test_missing_secret_is_made_by_a_command(offline):

@@ -1,0 +1,170 @@
+#include "cli/doctor_daemon.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "cli/kafka_access.h"
+#include "cli/status.h"
+#include "cli/terminal.h"
+#include "kafka/offsets.h"
+
+/*
+ * Whether all partitions of `deliveries` are routed, by whichever router has them. A test delivery comes to
+ * one partition, and a router knows its own ones: what the group commits shows all.
+ */
+
+#define DECIDE_TIMEOUT_MS 30000
+#define PAUSE_MS 200
+#define LIST_SIZE 200
+
+/* The records that wait in each partition: a range from the committed offset on. */
+struct waiting {
+        struct offsets *offsets;
+        struct range *ranges; /* of a partition in which none waits any more: empty */
+        size_t n;
+        int64_t *first_ms; /* when the first of them was appended */
+        int64_t *committed;
+};
+
+/* Forget the partitions whose committed offset is beyond the first record that waits. Returns 0, or -1. */
+static int
+drop_decided(struct waiting *waiting, const struct config *config, struct error *error)
+{
+        if (offsets_committed_so_far(waiting->offsets, config->deliveries_topic, (int32_t)waiting->n,
+                                     waiting->committed, KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
+                return -1;
+        for (size_t i = 0; i < waiting->n; i++) {
+                if (waiting->committed[i] > waiting->ranges[i].from)
+                        waiting->ranges[i].to = waiting->ranges[i].from;
+        }
+        return 0;
+}
+
+/* Find the partitions in which records wait now. Returns 0, or -1 with the reason. */
+static int
+find_waiting(struct waiting *waiting, const struct config *config, struct error *error)
+{
+        waiting->offsets = offsets_new(config, NULL, error);
+        if (waiting->offsets == NULL ||
+            offsets_stable_ranges(waiting->offsets, config->deliveries_topic, &waiting->ranges, &waiting->n,
+                                  KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
+                return -1;
+        waiting->committed = mem_alloc(waiting->n * sizeof(*waiting->committed));
+        waiting->first_ms = mem_alloc(waiting->n * sizeof(*waiting->first_ms));
+        if (offsets_committed_so_far(waiting->offsets, config->deliveries_topic, (int32_t)waiting->n,
+                                     waiting->committed, KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
+                return -1;
+        for (size_t i = 0; i < waiting->n; i++) {
+                if (waiting->committed[i] > waiting->ranges[i].from)
+                        waiting->ranges[i].from = waiting->committed[i];
+        }
+        if (range_first(config, NULL, waiting->ranges, waiting->n, waiting->first_ms, error) != RANGE_DONE)
+                return -1;
+        for (size_t i = 0; i < waiting->n; i++) {
+                if (waiting->first_ms[i] == RANGE_KEPT_NOTHING) /* only control records, or deleted ones */
+                        waiting->ranges[i].to = waiting->ranges[i].from;
+        }
+        return 0;
+}
+
+/* Return the first partition, from this one on, in which records wait, or the number of partitions. */
+static size_t
+next_waiting(const struct waiting *waiting, size_t i)
+{
+        while (i < waiting->n && waiting->ranges[i].from >= waiting->ranges[i].to)
+                i++;
+        return i;
+}
+
+/* Write what this machine's daemon says of a partition: its state, or that another router has it, if any. */
+static void
+describe(const struct doctor *doctor, size_t partition, char *text, size_t size)
+{
+        struct json_value *status = doctor_daemon_status(doctor);
+        const struct json_value *all = json_tree_get(status, "partitions");
+
+        (void)snprintf(text, size, "%s", all == NULL ? "" : "; another router has it");
+        for (const struct json_value *each = all == NULL ? NULL : all->first; each != NULL;
+             each = each->next) {
+                const char *state = json_tree_text(each, "state"), *cause = json_tree_text(each, "cause");
+
+                if (status_number(each, "partition") == (double)partition && state != NULL)
+                        (void)snprintf(text, size, "; by the gatepostd of this machine, its state is %s%s%s",
+                                       state, cause == NULL || *cause == '\0' ? "" : ", ",
+                                       cause == NULL ? "" : cause);
+        }
+        json_tree_free(status);
+}
+
+static void
+report_waiting(struct doctor *doctor, const struct waiting *waiting)
+{
+        size_t first = next_waiting(waiting, 0), n = 0;
+        char list[LIST_SIZE] = "", state[LIST_SIZE], age[NUMBER_TEXT_SIZE];
+        int64_t age_ms = clock_now_ms() - waiting->first_ms[first];
+        int len = 0;
+
+        for (size_t i = first; i < waiting->n; i = next_waiting(waiting, i + 1), n++) {
+                if (len < LIST_SIZE - 20)
+                        len +=
+                            snprintf(list + len, (size_t)(LIST_SIZE - len), "%s%zu", n == 0 ? "" : ", ", i);
+        }
+        (void)number_format_duration(age_ms < 1000 ? 0 : (uint64_t)age_ms / 1000 * 1000, age);
+        describe(doctor, first, state, sizeof(state));
+        doctor_fail(
+            doctor, EX_UNAVAILABLE,
+            "%zu of %zu partitions %s not routed, %s: deliveries wait there, in %zu the first for %s, "
+            "and none was decided within %d s%s",
+            n, waiting->n, n == 1 ? "is" : "are", list, first, age, DECIDE_TIMEOUT_MS / 1000, state);
+        doctor_remedy(
+            doctor,
+            "see why on the machine of each router, by gatepost status and journalctl -u gatepostd: a "
+            "router that hangs keeps its partitions for a time; one that restores needs to be "
+            "waited for");
+}
+
+static void
+wait_for_routers(struct doctor *doctor, struct waiting *waiting)
+{
+        int64_t until_ms = clock_monotonic_ms() + DECIDE_TIMEOUT_MS;
+        struct error error;
+
+        if (find_waiting(waiting, doctor->config, &error) != 0) {
+                doctor_skip(doctor, "not verified: %s", error.text);
+                return;
+        }
+        while (next_waiting(waiting, 0) < waiting->n && clock_monotonic_ms() < until_ms &&
+               !terminal_is_interrupted()) {
+                clock_sleep_ms(PAUSE_MS);
+                if (drop_decided(waiting, doctor->config, &error) != 0) {
+                        doctor_skip(doctor, "not verified: %s", error.text);
+                        return;
+                }
+        }
+        if (next_waiting(waiting, 0) == waiting->n)
+                doctor_pass(doctor, "%zu, and in none a delivery waits without being decided", waiting->n);
+        else if (terminal_is_interrupted())
+                doctor_skip(doctor, "interrupted");
+        else
+                report_waiting(doctor, waiting);
+}
+
+void
+doctor_check_partitions(struct doctor *doctor)
+{
+        struct waiting waiting = {0};
+
+        if (!(doctor->config->roles & CONFIG_ROUTER) || doctor->config->embedded)
+                return;
+        doctor_begin(doctor, "partitions", "%s", doctor->config->deliveries_topic);
+        wait_for_routers(doctor, &waiting);
+        offsets_free(waiting.offsets);
+        free(waiting.ranges);
+        free(waiting.committed);
+        free(waiting.first_ms);
+}
