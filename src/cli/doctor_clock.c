@@ -1,0 +1,37 @@
+#include "cli/doctor.h"
+
+#include <inttypes.h>
+
+#include "base/number.h"
+
+/* The difference between the clocks of this machine and of the broker that appended a test delivery. */
+
+#define TOLERANCE_PART 10 /* a skew above this part of the tolerance warns */
+
+void
+doctor_check_clock(struct doctor *doctor)
+{
+        const struct config *config = doctor->config;
+        uint64_t tolerance_ms = UINT64_MAX;
+        int64_t skew_ms = doctor->skew_ms < 0 ? -doctor->skew_ms : doctor->skew_ms;
+        char limit[NUMBER_TEXT_SIZE];
+
+        doctor_begin(doctor, "clock", "%s", "");
+        if (!doctor->knows_skew) {
+                doctor_skip(doctor, "a broker's clock is only known from the record of a test delivery");
+                return;
+        }
+        for (size_t s = 0; s < config->n_sources; s++) {
+                if (config->sources[s].tolerance_ms < tolerance_ms)
+                        tolerance_ms = config->sources[s].tolerance_ms;
+        }
+        (void)number_format_duration(tolerance_ms / TOLERANCE_PART, limit);
+        if ((uint64_t)skew_ms > tolerance_ms / TOLERANCE_PART)
+                doctor_warn(doctor,
+                            "the broker's clock is %" PRId64
+                            " ms %s this machine's, more than a tenth of tolerance "
+                            "(%s): deliveries may be refused as stale; synchronise both by NTP (timedatectl)",
+                            skew_ms, doctor->skew_ms > 0 ? "ahead of" : "behind", limit);
+        else
+                doctor_pass(doctor, "differs from the broker's by %" PRId64 " ms at most", skew_ms);
+}

@@ -1,0 +1,62 @@
+"""gatepost doctor, while Kafka is so slow that the receiver answers 200 from its spool."""
+
+import contextlib
+
+import pytest
+from cluster import Cluster
+
+import waiting
+from installation import Installation
+from proxy import Proxies
+from test_doctor import EX_CONFIG, EX_UNAVAILABLE, by_sockets, examine, expect, file_of, status_of
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """A daemon with a spool, whose connections to the broker lead through proxies."""
+    with Cluster(proxied=True) as cluster, Proxies(cluster) as proxies:
+        each = Installation(tmp_path, cluster.proxied_bootstrap)
+        config = by_sockets(each)
+        config["receiver"].update(ack_timeout="1s", spool=str(tmp_path / "spool"))
+        config["receiver"]["listen"] = [config["receiver"]["listen"], "127.0.0.1:0"]
+        each.create_topics(config)
+        daemon = each.start(config)
+        with contextlib.ExitStack() as held:
+            yield each, daemon, proxies, held
+        proxies.clear()
+        each.clean_up()
+
+
+def hold_appends(proxies, held):
+    """Until the end of the test, or held.close(). Kafka is reachable meanwhile."""
+    held.callback(proxies.hold_request("Produce", times=None).release)
+
+
+def test_delivery_that_waits_in_the_spool(slow):
+    """It is accepted, and not lost, but Kafka does not have it yet."""
+    installation, daemon, proxies, held = slow
+    hold_appends(proxies, held)
+    checkup = examine(installation, file_of(daemon))
+    assert any(line.startswith("✓ delivery ") for line in checkup.lines), checkup.lines
+    expect(checkup, EX_UNAVAILABLE, "router ", "the test delivery was accepted, but Kafka does not have it within 30 s: the receiver's spool has ",
+           "gatepost status", "journalctl -u gatepostd")
+    assert "prefix" not in checkup.cause and status_of(daemon)["spool"]["records"] > 0
+
+
+def test_delivery_in_the_spool_is_waited_for(slow):
+    """Longer than for a delivery that has gone to Kafka at once."""
+    installation, daemon, proxies, _ = slow
+    proxies.delay("Produce", 7, of="request", times=None)
+    checkup = examine(installation, file_of(daemon))
+    assert checkup.status == 0 and any(line.startswith("✓ router ") for line in checkup.lines), checkup.lines
+    waiting.until(lambda: daemon.metric("gatepost_spool_written_total") > 0, 60, "the spool to be used")
+
+
+def test_delivery_in_the_spool_of_another_machine_is_a_candidate(slow):
+    """Its report is not at hand, as on the machine of a router."""
+    installation, daemon, proxies, held = slow
+    router = by_sockets(installation, "router")
+    router["admin"]["listen"] = "off"
+    hold_appends(proxies, held)
+    checkup = examine(installation, router, "--to", "http://" + daemon.addresses[1])
+    expect(checkup, EX_CONFIG, "router ", "accepted, but not found", "wait in its spool", "prefix", "gatepost status on the receiver's machine")
