@@ -89,7 +89,7 @@ check_connection(struct doctor *doctor)
         if (result == 0)
                 doctor_pass(doctor, "connected");
         else
-                doctor_socket_report(doctor, failure, &error);
+                doctor_socket_report(doctor, doctor->config->admin, failure, &error);
         return result == 0;
 }
 

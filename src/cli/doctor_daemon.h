@@ -44,7 +44,8 @@ const char *doctor_daemon_other(const struct doctor *doctor, const struct json_v
 void doctor_daemon_report_other(struct doctor *doctor, const char *seen, const char *file);
 
 /* doctor_socket.c: Report that a socket of the daemon cannot be connected to. */
-void doctor_socket_report(struct doctor *doctor, enum dial_failure failure, const struct error *error);
+void doctor_socket_report(struct doctor *doctor, const struct config_listen *listen,
+                          enum dial_failure failure, const struct error *error);
 
 /*
  * Nothing listens there. Report where gatepostd listens instead, by its report: on the sockets of systemd,

@@ -54,7 +54,7 @@ connect_to(struct listener_check *check)
         if (open_listener(check, &failure, &error) == 0)
                 return 1;
         if (failure != DIAL_REFUSED || !doctor_socket_elsewhere(check->doctor, check->listen))
-                doctor_socket_report(check->doctor, failure, &error);
+                doctor_socket_report(check->doctor, check->listen, failure, &error);
         return 0;
 }
 

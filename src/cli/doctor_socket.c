@@ -6,8 +6,15 @@
 
 /* Sockets of gatepostd that cannot be connected to: why, and where gatepostd listens instead. */
 
+const char *
+doctor_socket_finder(const struct config_listen *listen)
+{
+        return listen->address.ss_family == AF_UNIX ? "ss -lxp" : "ss -ltnp";
+}
+
 void
-doctor_socket_report(struct doctor *doctor, enum dial_failure failure, const struct error *error)
+doctor_socket_report(struct doctor *doctor, const struct config_listen *listen, enum dial_failure failure,
+                     const struct error *error)
 {
         if (failure == DIAL_DENIED) {
                 doctor_fail(doctor, EX_NOPERM, "%s: this user may not connect to the socket", error->text);
@@ -15,19 +22,20 @@ doctor_socket_report(struct doctor *doctor, enum dial_failure failure, const str
                               doctor->file);
                 return;
         }
-        doctor_fail(doctor, EX_UNAVAILABLE, "%s%s", error->text,
-                    failure == DIAL_REFUSED
-                        ? ": nothing listens there; gatepostd does not run, or with another "
-                          "configuration, or a socket unit has another address"
-                        : "");
+        if (failure != DIAL_REFUSED) {
+                doctor_fail(doctor, EX_UNAVAILABLE, "%s", error->text);
+                doctor_remedy(doctor,
+                              "see what listens there: %s; if it is gatepostd, whether it hangs: journalctl "
+                              "-u gatepostd; and whether this machine has the address of `listen`",
+                              doctor_socket_finder(listen));
+                return;
+        }
+        doctor_fail(doctor, EX_UNAVAILABLE,
+                    "%s: nothing listens there; gatepostd does not run, or with another configuration, or a "
+                    "socket unit has another address",
+                    error->text);
         doctor_remedy(doctor,
                       "start it: systemctl start gatepostd; if it does not start: journalctl -u gatepostd");
-}
-
-const char *
-doctor_socket_finder(const struct config_listen *listen)
-{
-        return listen->address.ss_family == AF_UNIX ? "ss -lxp" : "ss -ltnp";
 }
 
 void

@@ -1114,6 +1114,19 @@ def test_another_program_on_the_admin_port(installation, stopped):
         expect(examine(installation, stopped.config), EX_UNAVAILABLE, "daemon /status: another program than gatepostd")
 
 
+def test_listener_that_accepts_no_connection_is_not_to_be_started(installation, stopped):
+    """Its backlog is full, as that of a daemon that hangs."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server, contextlib.ExitStack() as waiting_ones:
+        for _ in range(4):
+            each = waiting_ones.enter_context(socket.socket())
+            each.setblocking(False)
+            each.connect_ex(server.getsockname())
+        stopped.config["receiver"]["listen"] = "%s:%d" % server.getsockname()
+        checkup = examine(installation, stopped.config)
+    expect(checkup, EX_UNAVAILABLE, "listen 127.0.0.1:", "see what listens there: ss -ltnp", "hangs", "journalctl -u gatepostd")
+    assert "systemctl start" not in checkup.cause
+
+
 def test_silent_program_on_the_port_is_not_waited_for(installation, stopped):
     with socket.create_server(("127.0.0.1", 0)) as server:
         stopped.config["receiver"]["listen"] = "%s:%d" % server.getsockname()
