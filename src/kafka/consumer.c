@@ -173,7 +173,7 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
             {"partition.assignment.strategy", "range", 0},
             {"session.timeout.ms", KAFKA_SESSION_TIMEOUT_MS, 1},
             {"fetch.error.backoff.ms", "50", 1},
-            {"fetch.wait.max.ms", "100", 1}, /* a new position waits this long for the previous fetch */
+            {"fetch.wait.max.ms", "200", 1}, /* a new position waits this long for the previous fetch */
             {waits_a_second ? NULL : "fetch.queue.backoff.ms", "10", 1},
             {NULL, NULL, 0},
         };

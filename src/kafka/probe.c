@@ -223,7 +223,7 @@ open_client(const struct config *config, const char *bootstrap, struct probe *pr
 {
         static const struct client_property properties[] = {{"enable.sparse.connections", "false", 1},
                                                             {"socket.timeout.ms", SOCKET_TIMEOUT_MS, 1},
-                                                            {"statistics.interval.ms", "1000", 0},
+                                                            {"statistics.interval.ms", "2000", 0},
                                                             {NULL, NULL, 0}};
 
         return client_new(RD_KAFKA_PRODUCER, config, bootstrap, properties, set_callbacks, probe, error);

@@ -12,7 +12,6 @@
 #include "kafka/client.h"
 #include "kafka/outage.h"
 
-#define STATISTICS_INTERVAL_MS 5000
 #define END_LIMIT_S 1
 #define PATIENT_MS UINT64_C(30000)
 
@@ -23,7 +22,6 @@ struct producer {
         void *arg;
         atomic_int has_id;
         void (*statistics)(const struct statistics_totals *totals, void *arg); /* NULL: not wanted */
-        int64_t passed_ms;                                                     /* monotonic */
 };
 
 static void
@@ -42,18 +40,6 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
         producer->report(message->_private, &outcome, producer->arg);
 }
 
-/* librdkafka reports far more often than needed; pass on one report in STATISTICS_INTERVAL_MS. */
-static void
-pass_statistics(struct producer *producer, const struct statistics_totals *totals)
-{
-        int64_t now_ms = clock_monotonic_ms();
-
-        if (producer->statistics == NULL || now_ms - producer->passed_ms < STATISTICS_INTERVAL_MS)
-                return;
-        producer->passed_ms = now_ms;
-        producer->statistics(totals, producer->arg);
-}
-
 /*
  * librdkafka has no other way to tell whether an idempotent producer has its id, without which nothing is
  * appended. A report that cannot be read, because memory failed, changes nothing.
@@ -67,7 +53,8 @@ on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
         (void)client;
         if (statistics_read(&statistics, json, len) == 0) {
                 atomic_store(&producer->has_id, statistics.has_producer_id);
-                pass_statistics(producer, &statistics.totals);
+                if (producer->statistics != NULL)
+                        producer->statistics(&statistics.totals, producer->arg);
         }
         return 0; /* librdkafka frees the text */
 }
@@ -110,9 +97,9 @@ open_client(const struct config *config, const char *bootstrap, struct producer_
             {"message.timeout.ms", timeout, 0},
             {"queue.buffering.max.messages", "10000000", 0},
             {"queue.buffering.max.kbytes", "2147483647",
-             0},                         /* max_in_flight limits it, which a reload may change */
-            {"linger.ms", linger_ms, 1}, /* larger requests, less work per delivery */
-            {"statistics.interval.ms", "250", 0},
+             0},                                   /* max_in_flight limits it, which a reload may change */
+            {"linger.ms", linger_ms, 1},           /* larger requests, less work per delivery */
+            {"statistics.interval.ms", "2000", 0}, /* each takes a millisecond of a processor */
             {manner.batching == PRODUCER_SINGLE ? "batch.num.messages" : NULL, "1", 0},
             {NULL, NULL, 0},
         };

@@ -68,7 +68,7 @@ struct producer *producer_new(const struct config *config, const char *bootstrap
  */
 void producer_free(struct producer *producer);
 
-/* Call statistics, with the arg of report, every five seconds from producer_serve(). */
+/* Call statistics, with the arg of report, every two seconds from producer_serve(). */
 void producer_watch(struct producer *producer,
                     void (*statistics)(const struct statistics_totals *totals, void *arg));
 
@@ -96,7 +96,7 @@ void producer_serve(struct producer *producer);
 
 /*
  * Whether it has a producer id (KIP-98), without which nothing is sent: brokers assign none while they are
- * starting. Up to a quarter of a second late. From any thread.
+ * starting. Up to two seconds late. From any thread.
  */
 int producer_has_id(const struct producer *producer);
 

@@ -20,6 +20,7 @@ from subjects import Bare, Gatepost, Relay, with_kinds
 
 ROUTED_RECORDS = 300000
 END_TO_END_SECONDS = 5
+REST_SECONDS = 10
 OF_GATEPOST_ALONE = ["routed", "end-to-end", "memory", "growth", "spool", "audit"]
 
 
@@ -282,7 +283,7 @@ class Bench:
         consumer.close()
 
     def memory(self):
-        """Memory at rest, and the time to start, without records in Kafka."""
+        """Memory and processor time at rest, and the time to start, without records in Kafka."""
         figures = Figures()
         for _ in range(self.arguments.rounds):
             with self.topics() as place:
@@ -290,8 +291,12 @@ class Bench:
                 with Gatepost(place, roles="receiver, router") as both:
                     figures.add("start", "gatepost", 1e3 * (time.monotonic() - begun))
                     figures.add("rest", "gatepost", both.resident_kib() / 1024)
+                    used = processor_seconds(both.process.pid)
+                    time.sleep(REST_SECONDS)
+                    figures.add("idle", "gatepost", 1e3 * (processor_seconds(both.process.pid) - used) / REST_SECONDS)
         figures.print("start", "from start to ready", "ms", [])
         figures.print("rest", "resident at rest", "MiB", [])
+        figures.print("idle", "processor time at rest", "ms/s", [])
 
     def spool(self):
         Spooling(self, Figures).measure()
