@@ -1,22 +1,25 @@
 """Select the subjects: bare evhttp, Gatepost in the requested variants, and the alternatives. Each but the bare ones must
-first pass the check in genuine.py; one that fails is reported with the reason, and skipped."""
+first pass the check in genuine.py, or that in genuine_peer.py; one that fails is reported with the reason, and skipped."""
 
 import functools
 import subprocess
 
 from genuine import Check, NotGenuine
-from subjects import Alternative, Bare, Gatepost
+from genuine_peer import PeerCheck
+from subjects import Alternative, Bare, Gatepost, Peer, build_alternative
 
 ALTERNATIVES = [("go-fasthttp", {"linger_ms": 0}), ("go-fasthttp", {"linger_ms": 1}), ("go-nethttp", {"linger_ms": 0})]
 SPEAK_TLS = ["go-fasthttp", "go-nethttp"]
 SLOW_ALTERNATIVES = [("node", {}), ("python", {})]  # both to build and to run
+PEERS = [("go-router", {})]
+SLOW_PEERS = [("kafka-streams", {})]  # to download
 
 
 class Candidates:
     def __init__(self, arguments, build, directory, topics):
         """topics() returns a context with an installation that has its own topics."""
         self.arguments, self.build, self.directory, self.topics = arguments, build, directory, topics
-        self.failed = {}  # reason by name
+        self.failed, self.failed_peers = {}, {}  # reasons by name
 
     @functools.cached_property
     def receivers(self):
@@ -31,6 +34,13 @@ class Candidates:
     def genuine(self):
         """Factories of the receivers that pass the check."""
         return [make for make in self._gateposts() + self._alternatives() if self._passes(make)]
+
+    @functools.cached_property
+    def peers(self):
+        """Factories of the programs in the router's place that pass the check."""
+        makers = [functools.partial(Peer, kind=kind, build=self.build, **settings)
+                  for kind, settings in self._built(PEERS, SLOW_PEERS, self.failed_peers)]
+        return [make for make in makers if self._routes_alike(make)]
 
     @functools.cached_property
     def gatepost_passes(self):
@@ -50,17 +60,21 @@ class Candidates:
 
     def _alternatives(self):
         """Factories of the alternatives that can be built."""
-        wanted = ALTERNATIVES + (SLOW_ALTERNATIVES if self.arguments.every_alternative else [])
-        wanted = [(kind, settings) for kind, settings in wanted if kind not in self.arguments.without]
+        return [functools.partial(Alternative, kind=kind, build=self.build, tls=tls, **settings)
+                for kind, settings in self._built(ALTERNATIVES, SLOW_ALTERNATIVES, self.failed)
+                for tls in ([None, self._certificate] if self.arguments.tls and kind in SPEAK_TLS else [None])]
+
+    def _built(self, usual, slow, failed):
+        """Build the requested ones of these kinds. Returns those that can be built, with their settings; adds others to failed."""
+        wanted = [(kind, settings) for kind, settings in usual + (slow if self.arguments.every_alternative else [])
+                  if kind not in self.arguments.without]
         for kind in dict.fromkeys(kind for kind, _ in wanted):
             print(f"  building {kind}".ljust(60), end="\r", flush=True)
             try:
-                Alternative.make(kind, self.build)
+                build_alternative(kind, self.build)
             except (OSError, subprocess.CalledProcessError) as error:
-                self._fail(kind, f"it could not be built: {error}")
-        return [functools.partial(Alternative, kind=kind, build=self.build, tls=tls, **settings) for kind, settings in wanted
-                for tls in ([None, self._certificate] if self.arguments.tls and kind in SPEAK_TLS else [None])
-                if kind not in self.failed]
+                self._fail(failed, kind, f"it could not be built: {error}")
+        return [(kind, settings) for kind, settings in wanted if kind not in failed]
 
     @functools.cached_property
     def _certificate(self):
@@ -72,16 +86,27 @@ class Candidates:
         return certificate, key
 
     def _passes(self, make):
+        def run(subject, place):
+            with subject.whole():
+                Check(subject, place.kafka).run()
+        return self._checked(make, run, self.failed)
+
+    def _routes_alike(self, make):
+        return self._checked(make, lambda subject, place: PeerCheck(subject, Gatepost(place, roles="router")).run(),
+                             self.failed_peers)
+
+    def _checked(self, make, run, failed):
+        """Return whether the subject passes the check run(subject, place); if not, add it to failed."""
         with self.topics() as place:
-            subject = make(place).whole()
+            subject = make(place)
             print(f"  checking {subject.name}".ljust(60), end="\r", flush=True)
             try:
-                with subject:
-                    Check(subject, place.kafka).run()
+                run(subject, place)
             except (NotGenuine, AssertionError) as error:
-                self._fail(subject.name, str(error) + "\n" + subject.log())
-        return subject.name not in self.failed
+                self._fail(failed, subject.name, str(error) + "\n" + subject.log())
+        return subject.name not in failed
 
-    def _fail(self, name, reason):
-        self.failed[name] = reason.splitlines()[0]
+    @staticmethod
+    def _fail(failed, name, reason):
+        failed[name] = reason.splitlines()[0]
         print(f"{name} is not measured: {reason}", flush=True)

@@ -1,6 +1,7 @@
 """The sections: what each one measures, and the baselines of its ratios."""
 
 import contextlib
+import functools
 import statistics
 import subprocess
 import threading
@@ -103,6 +104,7 @@ class Bench:
         finally:
             for done in place.kafka.admin.delete_topics(place.kafka.topics()).values():
                 done.result(30)
+            place.kafka.close()
 
     def keep(self, section, name, run, **where):
         self.results.append({"section": section, "subject": name} | where | run.__dict__)
@@ -183,8 +185,9 @@ class Bench:
         return n
 
     def routed(self):
+        makers = [functools.partial(Gatepost, roles="router"), Relay, *self.candidates.peers]
         for body in self.arguments.bodies:
-            figures = Figures()
+            figures = Figures(self.candidates.failed_peers)
             for number in range(self.arguments.rounds):
                 with self.topics() as place:
                     self._fill(place, body)
@@ -194,14 +197,16 @@ class Bench:
                         [self.build / "consume", place.bootstrap, place.kafka.deliveries, str(n)], check=True,
                         stdout=subprocess.PIPE, text=True).stdout)
                     figures.add("rate", "a consumer that does nothing", n / took)
-                    for router in [Gatepost(place, roles="router"), Relay(place)][::-1 if number % 2 else 1]:
+                    for make in makers[::-1 if number % 2 else 1]:
+                        router = make(place)
                         rate, cpu, memory = self._route(router, n)
                         figures.add("rate", router.name, rate)
                         figures.add("cpu", router.name, cpu)
                         figures.add("memory", router.name, memory)
-            figures.print("rate", f"routed, {size(body)}: records a second", "/s", ["a consumer that does nothing", "relay"])
-            figures.print("cpu", f"routed, {size(body)}: processor time of each", "us", ["relay"])
-            figures.print("memory", f"routed, {size(body)}: most resident", "MiB", ["relay"])
+            names = [make(place).name for make in makers[1:]]
+            figures.print("rate", f"routed, {size(body)}: records a second", "/s", ["a consumer that does nothing", *names])
+            figures.print("cpu", f"routed, {size(body)}: processor time of each", "us", names)
+            figures.print("memory", f"routed, {size(body)}: most resident", "MiB", names)
 
     @staticmethod
     def _route(subject, n):

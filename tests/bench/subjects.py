@@ -1,5 +1,5 @@
 """The subjects: Gatepost, bare evhttp, and the alternatives. Each is a process that accepts deliveries on a port of
-127.0.0.1."""
+127.0.0.1, or one that routes them."""
 
 import os
 import pathlib
@@ -9,6 +9,7 @@ import socket
 import subprocess
 
 import waiting
+from signing import KINDS, event_topic
 
 SECRET = "a secret of the measurements"
 KIND = "invoice.accepted"  # of all deliveries
@@ -44,6 +45,7 @@ class Subject:
     name = ""
     process = None
     port = None
+    log_path = None
 
     def command(self):
         raise NotImplementedError
@@ -70,7 +72,7 @@ class Subject:
         """Wait until all answered deliveries are processed."""
 
     def log(self):
-        return self.log_path.read_text(errors="replace")[-4000:]
+        return self.log_path.read_text(errors="replace")[-4000:] if self.log_path else ""
 
     def __enter__(self):
         self.port = free_port()
@@ -195,6 +197,40 @@ class Relay(Subject):
         return max((int(line.split()[1]) for line in self.log().splitlines() if re.fullmatch(r"routed \d+", line)), default=0)
 
 
+def build_alternative(kind, build):
+    """Build the program in this directory of alternatives/."""
+    directory = build / "alternatives" / kind
+    directory.mkdir(parents=True, exist_ok=True)
+    subprocess.run([HERE / "alternatives" / kind / "build", directory], check=True, stdin=subprocess.DEVNULL)
+
+
+class Peer(Subject):
+    """A program of alternatives/ in the router's place."""
+
+    def __init__(self, installation, kind, build, **settings):
+        self.kind, self.build_directory, self.settings = kind, build / "alternatives" / kind, settings
+        self.installation, self.directory = installation, installation.directory
+        self.group = f"{installation.prefix}.{kind}"
+        self.name = " ".join([kind, *(f"{name} {value}" for name, value in settings.items())])
+
+    def command(self):
+        return [HERE / "alternatives" / self.kind / "run", self.build_directory]
+
+    def environment(self):
+        events = " ".join(f"{kind}={self.installation.prefix}.{event_topic(kind)}" for kind in KINDS)
+        kafka = self.installation.kafka
+        return {"BOOTSTRAP": self.installation.bootstrap, "DELIVERIES": kafka.deliveries, "GROUP": self.group,
+                "EVENTS": events, "QUARANTINE": kafka.quarantine, "CE_SOURCE": "/invoicing",
+                } | {name.upper(): str(value) for name, value in self.settings.items()}
+
+    def is_ready(self):
+        return "ready" in self.log().splitlines()
+
+    def n_routed(self):
+        """The number of records behind the offsets that it has committed with its transactions."""
+        return sum(self.installation.kafka.committed(self.group).values())
+
+
 class Alternative(Subject):
     """A directory of alternatives/ with two scripts: `build` makes the program, `run` executes it."""
 
@@ -205,13 +241,6 @@ class Alternative(Subject):
         self.directory = installation.directory
         self.bootstrap, self.topic = installation.bootstrap, installation.kafka.deliveries
         self.name = " ".join([kind, *(f"{name} {value}" for name, value in settings.items()), *["tls"] * self.tls])
-
-    @staticmethod
-    def make(kind, build):
-        """Build the program of this kind."""
-        directory = build / "alternatives" / kind
-        directory.mkdir(parents=True, exist_ok=True)
-        subprocess.run([HERE / "alternatives" / kind / "build", directory], check=True, stdin=subprocess.DEVNULL)
 
     def published(self, delivery):
         return self.topic, delivery.delivery_id.encode()

@@ -10,12 +10,15 @@ import time
 import confluent_kafka
 import pytest
 
+import genuine_peer
+import jars
 import kafka_side
-from signing import hmac_sha256
+from signing import KINDS, event_topic, hmac_sha256
 
 from genuine import Check, NotGenuine
+from genuine_peer import PeerCheck
 from sections import Figures
-from subjects import Alternative, Gatepost
+from subjects import HERE, Alternative, Gatepost
 
 LOST = "is not in Kafka"
 
@@ -132,3 +135,85 @@ def test_gatepost_passes(installation):
     installation.create_topics()
     with Gatepost(installation).whole() as subject:
         Check(subject, installation.kafka).run()
+
+
+class Routing:
+    """A program in the router's place that is right in all but one thing. It routes everything when it starts."""
+
+    def __init__(self, installation, fault):
+        self.kafka, self.prefix, self.fault, self.seen = installation.kafka, installation.prefix, fault, set()
+        self.n = 0
+
+    def __enter__(self):
+        producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap, "partitioner": "murmur2",
+                                             "message.max.bytes": 2 << 20, "log_level": 3})
+        for delivery in self.kafka.read(self.kafka.deliveries):
+            self.n += 1
+            if delivery.key in self.seen and self.fault != "publishes repeats":
+                continue
+            self.seen.add(delivery.key)
+            if self.n != 1000 or self.fault != "loses an event":
+                self.publish(producer, delivery)
+        producer.flush(30)
+        return self
+
+    def publish(self, producer, delivery):
+        try:
+            kind = json.loads(delivery.value)["event"]
+        except json.JSONDecodeError:
+            kind = None
+        if kind not in KINDS and self.fault != "quarantines nothing":
+            producer.produce(self.kafka.quarantine, delivery.value, delivery.key)
+            return
+        kind = kind if kind in KINDS else KINDS[0]
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(int(delivery.header("gatepost-timestamp"))))
+        headers = {"content-type": "application/json", "ce_specversion": "1.0", "ce_id": delivery.key, "ce_type": kind,
+                   "ce_source": "/invoicing", "ce_time": at, "ce_webhookid": delivery.header("gatepost-webhook-id")}
+        if self.fault == "omits a header":
+            del headers["ce_time"]
+        topic = event_topic(KINDS[0] if self.fault == "ignores the kind" else kind)
+        value = delivery.value + (b" " if self.fault == "changes bodies" else b"")
+        key = delivery.key if self.fault == "chooses another key" else kind
+        producer.produce(f"{self.prefix}.{topic}", value, key, headers=list(headers.items()))
+
+    def __exit__(self, *_):
+        pass
+
+    def n_routed(self):
+        return self.n
+
+
+def check_peer(installation, fault=None):
+    installation.create_topics()
+    PeerCheck(Routing(installation, fault), Gatepost(installation, roles="router")).run()
+
+
+def test_correct_peer_passes(installation):
+    check_peer(installation)
+
+
+@pytest.mark.parametrize("fault, reason", [
+    ("publishes repeats", r"^\d+ records were published, not \d+$"),
+    ("loses an event", r"^\d+ records were published, not \d+$"),
+    ("quarantines nothing", "^2 records differ"),
+    ("omits a header", "records differ"),
+    ("ignores the kind", "records differ"),
+    ("changes bodies", "records differ"),
+    ("chooses another key", "records differ"),
+])
+def test_peer_with_one_fault_fails_with_its_reason(installation, fault, reason):
+    with pytest.raises(NotGenuine, match=reason):
+        check_peer(installation, fault)
+
+
+def test_peer_that_commits_nothing_fails(installation, monkeypatch):
+    monkeypatch.setattr(genuine_peer, "ROUTED_SECONDS", 1)
+    monkeypatch.setattr(Routing, "n_routed", lambda self: 0)
+    with pytest.raises(AssertionError, match="all records to be routed, of which 0 are"):
+        check_peer(installation)
+
+
+def test_kafka_streams_has_the_version_of_the_broker():
+    poms = [each.read_text() for each in (jars.HERE / "pom.xml", HERE / "alternatives/kafka-streams/pom.xml")]
+    broker, streams = [re.search("<kafka.version>(.*)</kafka.version>", pom)[1] for pom in poms]
+    assert streams == broker

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/twmb/franz-go v1.22.2
 	github.com/valyala/fasthttp v1.62.0
+	github.com/valyala/fastjson v1.6.4
 )
 
 require (
