@@ -29,6 +29,7 @@ def daemon(shared, authority):
     """A daemon that exports every metric, after some traffic."""
     config = shared.config().tls(*authority.issue("gateway"))
     config["receiver"]["spool"] = config.directory / "spool"
+    config["receiver"]["ack_timeout"] = "8s"  # the first connection may take long; what is spooled is in no histogram
     shared.create_topics(config)
     daemon = shared.start(config)
     tls = authority.client()

@@ -193,6 +193,7 @@ def test_delivery_spooled_for_more_than_half_of_the_window_is_quarantined(instal
     config["source invoicing"]["tolerance"] = "6s"
     daemon = installation.start(config)
     deliver(daemon)
+    wait_until_published(installation)  # not spooled, because the first connection took long
     away()
     spooled = Delivery()
     waiting.until(lambda: daemon.post(spooled).status == 200, BACK_SECONDS, "the answer 200")
