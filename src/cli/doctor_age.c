@@ -10,18 +10,30 @@
 #include "cli/status.h"
 
 #define LIST_SIZE 400
+#define SEES_ANOTHER \
+        "; if this stays after a reload, gatepostd sees another file at that path, as in a container with " \
+        "a " \
+        "bind mount of this file alone, which keeps the old one: create the container anew; or it has " \
+        "refused " \
+        "the file: see its log"
 
 /*
  * Whether the daemon has what the files have now. It says in /status which files it has read, and what
- * stat(2) said of each before. A file that is replaced or written differs in that, whatever its time.
+ * stat(2) said of each before. A file that is replaced or written differs in that.
  */
+
+static const struct json_value *
+first_in(const struct json_value *status, const char *name)
+{
+        const struct json_value *list = json_tree_get(json_tree_get(status, "configuration"), name);
+
+        return list == NULL || list->type != JSON_ARRAY ? NULL : list->first;
+}
 
 static const struct json_value *
 first_of(const struct doctor *doctor, const char *name)
 {
-        const struct json_value *list = json_tree_get(json_tree_get(doctor->status, "configuration"), name);
-
-        return list == NULL || list->type != JSON_ARRAY ? NULL : list->first;
+        return first_in(doctor->status, name);
 }
 
 /* Numbers are compared as they are written, since some file systems have inodes of 64 bits. */
@@ -35,27 +47,49 @@ has_number(const struct json_value *object, const char *name, intmax_t number)
         return value != NULL && value->type == JSON_NUMBER && strcmp(value->text, literal) == 0;
 }
 
-static int
-is_as_read(const struct json_value *file, const struct stat *now)
-{
-        return has_number(file, "inode", (int64_t)now->st_ino) &&
-               has_number(file, "modifiedSeconds", now->st_mtim.tv_sec) &&
-               has_number(file, "modifiedNanoseconds", now->st_mtim.tv_nsec);
-}
+/*
+ * What has become of a file since the daemon has read it. Its status changes with its contents, even if its
+ * time is then set to what it was, but also by chmod(1), or when it gets another link.
+ */
+enum change { UNCHANGED, CHANGED, MAY_HAVE_CHANGED, UNKNOWN };
 
-/* What has become of a file since the daemon has read it. */
-enum change { UNCHANGED, CHANGED, UNKNOWN };
+static enum change
+compare_as(const struct json_value *file, const char *path)
+{
+        struct stat now;
+
+        if (path == NULL || stat(path, &now) != 0)
+                return path == NULL || errno == EACCES ? UNKNOWN : CHANGED;
+        if (!has_number(file, "inode", (int64_t)now.st_ino) ||
+            !has_number(file, "modifiedSeconds", now.st_mtim.tv_sec) ||
+            !has_number(file, "modifiedNanoseconds", now.st_mtim.tv_nsec))
+                return CHANGED;
+        return has_number(file, "changedSeconds", now.st_ctim.tv_sec) &&
+                       has_number(file, "changedNanoseconds", now.st_ctim.tv_nsec)
+                   ? UNCHANGED
+                   : MAY_HAVE_CHANGED;
+}
 
 /* Compare a file that the daemon has read. The first is the configuration, which this command has, too. */
 static enum change
 compare(const struct doctor *doctor, const struct json_value *file)
 {
-        const char *path = file == first_of(doctor, "files") ? doctor->file : json_tree_text(file, "path");
-        struct stat now;
+        return compare_as(file,
+                          file == first_of(doctor, "files") ? doctor->file : json_tree_text(file, "path"));
+}
 
-        if (path != NULL && stat(path, &now) == 0)
-                return is_as_read(file, &now) ? UNCHANGED : CHANGED;
-        return path == NULL || errno == EACCES ? UNKNOWN : CHANGED;
+int
+doctor_age_has_read(const struct doctor *doctor, const struct json_value *status, const char *path)
+{
+        const struct json_value *first = first_in(status, "files");
+
+        for (const struct json_value *file = first; file != NULL; file = file->next) {
+                const char *its = file == first ? doctor->file : json_tree_text(file, "path");
+
+                if (its != NULL && strcmp(its, path) == 0 && compare_as(file, path) == UNCHANGED)
+                        return 1;
+        }
+        return 0;
 }
 
 /* Return the path of the first file with this change, of those read at the start or a reload, or NULL. */
@@ -118,6 +152,19 @@ doctor_age_kafka(const struct doctor *doctor)
         return text;
 }
 
+/*
+ * Whether the daemon has loaded its configuration after a file has changed. A link may have been changed
+ * since, though.
+ */
+static int
+was_loaded_since(const struct doctor *doctor, const char *path)
+{
+        struct stat now;
+
+        return stat(path, &now) == 0 && status_number(json_tree_get(doctor->status, "configuration"),
+                                                      "loadedSeconds") > (double)now.st_ctim.tv_sec;
+}
+
 /* Report which file the daemon has not read as it is now. Returns whether there is one. */
 static int
 report_changed(struct doctor *doctor)
@@ -136,8 +183,8 @@ report_changed(struct doctor *doctor)
                             "restart: systemctl restart gatepostd",
                             of_kafka);
         else if (changed != NULL)
-                doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload gatepostd",
-                            changed);
+                doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload gatepostd%s",
+                            changed, was_loaded_since(doctor, changed) ? SEES_ANOTHER : "");
         return of_kafka != NULL || changed != NULL;
 }
 
@@ -145,6 +192,8 @@ static void
 check_files(struct doctor *doctor)
 {
         const char *unknown = find(doctor, "reload", UNKNOWN);
+        const char *of_kafka = find(doctor, "start", MAY_HAVE_CHANGED),
+                   *loaded = find(doctor, "reload", MAY_HAVE_CHANGED);
         char options[LIST_SIZE];
 
         if (unknown == NULL)
@@ -163,6 +212,13 @@ check_files(struct doctor *doctor)
                             "whether gatepostd has loaded %s as it is now is not verified: this user may not "
                             "see it; run gatepost doctor as root",
                             unknown);
+        else if (of_kafka != NULL || loaded != NULL)
+                doctor_skip(
+                    doctor,
+                    "%s may have changed: its status changed after gatepostd had read it, as by chmod "
+                    "or by a change that keeps the time of the file; if it has another content: "
+                    "systemctl %s gatepostd",
+                    of_kafka != NULL ? of_kafka : loaded, of_kafka != NULL ? "restart" : "reload");
         else
                 doctor_pass(doctor, "gatepostd has loaded the newest files");
 }

@@ -20,6 +20,12 @@ const char *doctor_kafka_trouble(const struct doctor *doctor);
 /* doctor_age.c: Report whether the daemon has loaded the files as they are now. */
 void doctor_age_check(struct doctor *doctor);
 
+/*
+ * Whether a daemon with this report has read a file as it is now, so that it can, by whatever means: its unit
+ * may have AmbientCapabilities=. The report may be NULL.
+ */
+int doctor_age_has_read(const struct doctor *doctor, const struct json_value *status, const char *path);
+
 /* Return why the daemon uses Kafka with other options than the files have, "it ...", or NULL. */
 const char *doctor_age_kafka(const struct doctor *doctor);
 

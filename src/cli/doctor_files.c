@@ -28,6 +28,8 @@
 
 #define UNIT_USER "gatepost"
 #define HOME SYSCONFDIR "/gatepost/"
+/* The user of the unit is not of this machine, or not created yet; its group has its name. */
+#define UNKNOWN_GROUP ((gid_t)-1)
 
 static const char *
 user_name(void)
@@ -45,6 +47,7 @@ struct identity {
         gid_t *groups; /* the supplementary ones */
         size_t n_groups;
         int is_running; /* the groups are those of the process; else those that the databases have */
+        struct json_value *status; /* the daemon's report, or NULL */
 };
 
 static void
@@ -52,6 +55,7 @@ identity_clear(struct identity *identity)
 {
         free(identity->name);
         free(identity->groups);
+        json_tree_free(identity->status);
 }
 
 /*
@@ -107,7 +111,13 @@ group_name(gid_t gid, char number[16])
         return group == NULL ? number : group->gr_name;
 }
 
-/* Try to access a file as a user, in a process of its own; NULL: as this one. Returns 0 or an errno. */
+/* No errno: root may be without CAP_SETUID or CAP_SETGID, or in a namespace without that user. */
+#define CANNOT_TRY 255
+
+/*
+ * Try to access a file as a user, in a process of its own; NULL: as this one. Returns 0, an errno, or
+ * CANNOT_TRY.
+ */
 static int
 try_as(const struct identity *identity, const char *path, int mode)
 {
@@ -120,7 +130,7 @@ try_as(const struct identity *identity, const char *path, int mode)
         if (child == 0) {
                 if (setgroups(identity->n_groups, identity->groups) != 0 || setgid(identity->gid) != 0 ||
                     setuid(identity->uid) != 0)
-                        _exit(EPERM);
+                        _exit(CANNOT_TRY);
                 _exit(faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? 0 : errno);
         }
         if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
@@ -163,23 +173,52 @@ find_closed(const struct identity *identity, const char *path, char directory[PA
         return 0;
 }
 
+/*
+ * Return what lets a user access a file, to be freed. bits is "r", "x" or "rx". A group that others may be
+ * members of is left as it is: they would lose their access, or gain one.
+ */
+static char *
+make_way(const struct identity *identity, const char *path, const char *bits)
+{
+        mode_t needed = (strchr(bits, 'r') != NULL ? S_IRGRP : 0) | (strchr(bits, 'x') != NULL ? S_IXGRP : 0);
+        char number[16];
+        const char *own = identity->gid == UNKNOWN_GROUP ? identity->name : group_name(identity->gid, number);
+        struct stat st;
+
+        if (stat(path, &st) != 0)
+                return mem_printf("let %s access %s", identity->name, path);
+        if (st.st_uid == identity->uid)
+                return mem_printf("chmod u+%s %s", bits, path);
+        if (st.st_gid == 0 || st.st_gid == identity->gid)
+                return mem_printf("chgrp %s %s && chmod g+%s %s", own, path, bits, path);
+        if ((st.st_mode & needed) != needed)
+                return mem_printf("setfacl -m u:%s:%s %s", identity->name, bits, path);
+        if (getpwuid(identity->uid) != NULL && getgrgid(st.st_gid) != NULL)
+                return mem_printf("usermod -aG %s %s && systemctl restart gatepostd",
+                                  group_name(st.st_gid, number), identity->name);
+        return mem_printf("SupplementaryGroups=%s in the unit, and systemctl restart gatepostd",
+                          group_name(st.st_gid, number));
+}
+
 void
 doctor_files_advise(struct doctor *doctor, const char *path)
 {
         char directory[PATH_MAX];
+        int is_closed = path != NULL && find_closed(NULL, path, directory);
+        const struct passwd *user = getpwnam(UNIT_USER);
+        char name[] = UNIT_USER;
+        struct identity unit = {.uid = user == NULL ? (uid_t)-1 : user->pw_uid,
+                                .gid = user == NULL ? UNKNOWN_GROUP : user->pw_gid,
+                                .name = name};
+        char *way = path == NULL ? mem_strdup("let it read the file")
+                                 : make_way(&unit, is_closed ? directory : path, is_closed ? "x" : "r");
 
-        if (path != NULL && find_closed(NULL, path, directory))
-                doctor_remedy(doctor,
-                              "run it as a user who may enter %s, such as the daemon's: sudo -u " UNIT_USER
-                              " gatepost -c %s doctor; if the daemon cannot enter it either: chgrp " UNIT_USER
-                              " %s && chmod g+x %s (you are %s)",
-                              directory, doctor->file, directory, directory, user_name());
-        else
-                doctor_remedy(doctor,
-                              "run it as a user who may read it, such as the daemon's: sudo -u " UNIT_USER
-                              " gatepost -c %s doctor; if the daemon cannot read it either: chgrp " UNIT_USER
-                              " FILE && chmod 0640 FILE (you are %s)",
-                              doctor->file, user_name());
+        doctor_remedy(doctor,
+                      "run it as a user who may %s %s, such as the daemon's: sudo -u " UNIT_USER
+                      " gatepost -c %s doctor; if the daemon cannot either: %s (you are %s)",
+                      is_closed ? "enter" : "read", is_closed ? directory : "it", doctor->file, way,
+                      user_name());
+        free(way);
 }
 
 /* Report that the daemon's user cannot access a file. */
@@ -198,23 +237,28 @@ check_file(struct doctor *doctor, const struct identity *identity, const char *p
         struct stat st;
         int is_directory = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
         int mode = is_directory ? R_OK | X_OK : R_OK, code = try_as(identity, path, mode);
-        char directory[PATH_MAX], number[16];
-        const char *group = group_name(identity->gid, number);
+        char directory[PATH_MAX], *way;
 
         doctor_begin(doctor, "files", "%s", path);
         if (code == 0) {
                 doctor_pass(doctor, "the daemon's user, %s, may read it", identity->name);
                 return;
         }
+        if (doctor_age_has_read(doctor, identity->status, path)) {
+                doctor_pass(doctor, "gatepostd has read it as it is now");
+                return;
+        }
         report_denied(doctor, identity, "read it", code);
         if (advise_restart(doctor, identity, path, mode))
                 return;
-        if (find_closed(identity, path, directory))
-                doctor_remedy(doctor, "let %s enter the directory: chgrp %s %s && chmod g+x %s",
-                              identity->name, group, directory, directory);
-        else
-                doctor_remedy(doctor, "chgrp %s %s && chmod %s %s", group, path,
-                              is_directory ? "g+rx" : "0640", path);
+        if (find_closed(identity, path, directory)) {
+                way = make_way(identity, directory, "x");
+                doctor_remedy(doctor, "let %s enter the directory: %s", identity->name, way);
+        } else {
+                way = make_way(identity, path, is_directory ? "rx" : "r");
+                doctor_remedy(doctor, "%s", way);
+        }
+        free(way);
 }
 
 /* The daemon creates a directory that does not exist. */
@@ -240,13 +284,15 @@ check_directory(struct doctor *doctor, const struct identity *identity, const ch
         free(copy);
 }
 
-/* Return whether the value of an option is a file. */
+/* Return whether the value of an option is a file that these roles read. */
 static int
-is_file(const struct ini_entry *entry)
+is_file(const struct ini_entry *entry, unsigned roles)
 {
         static const char *const ends[] = {"_file", ".location"};
         size_t len = entry->name == NULL ? 0 : strlen(entry->name);
 
+        if (!(roles & CONFIG_RECEIVER) && strcmp(entry->section, "receiver") == 0)
+                return 0;
         for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
                 size_t n = strlen(ends[i]);
 
@@ -267,7 +313,7 @@ check_all_as(struct doctor *doctor, const struct identity *identity)
         check_file(doctor, identity, doctor->file);
         if (ini_read_file(doctor->file, &ini, &problems) == 0) {
                 for (size_t i = 0; i < ini.n; i++) {
-                        if (is_file(&ini.entries[i]))
+                        if (is_file(&ini.entries[i], config->roles))
                                 check_file(doctor, identity, ini.entries[i].value);
                 }
         }
@@ -280,24 +326,31 @@ check_all_as(struct doctor *doctor, const struct identity *identity)
 }
 
 /*
- * Find the daemon's user: that of the process, or without one that of the unit. An older daemon does not say
- * its groups. Returns whether the user is known.
+ * Find the daemon's user: that of the process, or without one that of the unit. The daemon of another
+ * configuration may answer, whose user is not the one of ours. An older daemon does not say its groups.
+ * Returns whether the user is known.
  */
 static int
 find_identity(const struct doctor *doctor, struct identity *identity)
 {
         struct json_value *status = doctor_daemon_status(doctor);
-        const struct json_value *id = json_tree_get(status, "userId");
+        const struct json_value *id;
         const struct passwd *user = NULL;
-        int is_known = identity_read(identity, status);
+        int is_known;
 
+        if (doctor_daemon_other(doctor, status) != NULL) {
+                json_tree_free(status);
+                status = NULL;
+        }
+        id = json_tree_get(status, "userId");
+        is_known = identity_read(identity, status);
         if (!is_known && id != NULL)
                 user = getpwuid((uid_t)status_value(id));
         else if (!is_known && strncmp(doctor->file, HOME, strlen(HOME)) == 0)
                 user = getpwnam(UNIT_USER);
         if (user != NULL)
                 is_known = identity_find(identity, user, user->pw_gid);
-        json_tree_free(status);
+        identity->status = status;
         return is_known;
 }
 
@@ -307,16 +360,19 @@ doctor_check_files(struct doctor *doctor)
 {
         struct identity identity;
         int is_known = find_identity(doctor, &identity), is_other = is_known && identity.uid != geteuid();
+        int can_try = is_other && geteuid() == 0 && try_as(&identity, "/", F_OK) != CANNOT_TRY;
 
         doctor_begin(doctor, "files", "%s", "");
-        if (is_other && geteuid() == 0) {
+        if (can_try) {
                 doctor_pass(doctor, "you are root, and the daemon runs as %s", identity.name);
                 check_all_as(doctor, &identity);
         } else if (is_other) {
                 doctor_skip(doctor,
                             "this user can read all files that the configuration names; whether the daemon's "
-                            "user, %s, can is not verified: run gatepost doctor as root",
-                            identity.name);
+                            "user, %s, can is not verified: run gatepost doctor as root%s",
+                            identity.name,
+                            geteuid() == 0 ? ", where that may become another user (CAP_SETUID, CAP_SETGID)"
+                                           : "");
         } else if (!is_known && geteuid() == 0) {
                 doctor_warn(
                     doctor,

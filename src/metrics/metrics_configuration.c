@@ -77,12 +77,14 @@ put_file(struct status_writer *writer, const struct config_file *file)
         json_number(writer->json, "inode", (int64_t)file->st.st_ino);
         json_number(writer->json, "modifiedSeconds", (int64_t)file->st.st_mtim.tv_sec);
         json_number(writer->json, "modifiedNanoseconds", (int64_t)file->st.st_mtim.tv_nsec);
+        json_number(writer->json, "changedSeconds", (int64_t)file->st.st_ctim.tv_sec);
+        json_number(writer->json, "changedNanoseconds", (int64_t)file->st.st_ctim.tv_nsec);
         status_writer_text(writer, "readAt", file->is_of_kafka ? "start" : "reload");
         json_close_object(writer->json);
 }
 
 /*
- * Inode and time of change only: a digest of the contents would let a reader of /status guess a weak secret,
+ * Inode and times only: a digest of the contents would let a reader of /status guess a weak secret,
  * and the size of its file is nobody's business. The file itself comes first.
  */
 static void

@@ -913,6 +913,23 @@ def test_change_that_is_not_loaded_whatever_the_time_of_the_file(installation, s
     assert told_of_files(examine(installation, path, "--no-send")) == HAS_LOADED
 
 
+@pytest.mark.parametrize("edit", [True, False], ids=["edit", "chmod"])
+def test_change_in_place_that_keeps_the_time_of_the_file(installation, stopped, edit):
+    """It is not to be told from a change of the mode, which is no change."""
+    daemon = stopped.start().wait_until_ready()
+    path = pathlib.Path(file_of(daemon))
+    st = path.stat()
+    path.chmod(0o640)
+    if edit:
+        with path.open("a") as file:
+            file.write("# changed\n")
+        os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
+    told = told_of_files(examine(installation, str(path), "--no-send"))
+    assert told.startswith(f"- daemon configuration: {path} may have changed: its status changed after ") and "systemctl reload" in told
+    reload(daemon)
+    assert told_of_files(examine(installation, str(path), "--no-send")) == HAS_LOADED
+
+
 def test_refused_reload_loads_nothing(installation, stopped):
     daemon = stopped.start().wait_until_ready()
     daemon.config["events"]["invoice.*"] = f"{installation.prefix}.missing"
@@ -979,7 +996,32 @@ def entry(path, read_at="start", **others):
     """An entry of `files` in /status for a file as it is now."""
     st = os.stat(path)
     return {"path": str(path), "inode": st.st_ino, "modifiedSeconds": st.st_mtime_ns // 10**9,
-            "modifiedNanoseconds": st.st_mtime_ns % 10**9, "readAt": read_at} | others
+            "modifiedNanoseconds": st.st_mtime_ns % 10**9, "changedSeconds": st.st_ctime_ns // 10**9,
+            "changedNanoseconds": st.st_ctime_ns % 10**9, "readAt": read_at} | others
+
+
+@pytest.mark.parametrize("member", ["changedSeconds", "changedNanoseconds"])
+def test_file_of_kafka_whose_status_differs(offline, service, member):
+    config = offline.config("router")
+    config["admin"]["listen"] = service.url.split("/")[2]
+    file, password = str(config.write()), config.secret_file("password", b"unused")
+    as_read = [entry(file, "reload"), entry(password)]
+    as_read[1][member] += 1
+    told = told_of_files(with_status(offline, service, file, {"file": file, "files": as_read}))
+    assert told.startswith(f"- daemon configuration: {password} may have changed: ") and told.endswith("systemctl restart gatepostd")
+
+
+@pytest.mark.parametrize("after_s", [-1, 3600])
+def test_other_file_at_the_path_although_it_was_loaded(offline, service, after_s):
+    """A container keeps the old file behind a bind mount of it alone."""
+    config = offline.config("router")
+    config["admin"]["listen"] = service.url.split("/")[2]
+    file = str(config.write())
+    known = {"file": file, "loadedSeconds": int(os.stat(file).st_ctime) + after_s,
+             "files": [entry(file, "reload", inode=1)]}
+    told = told_of_files(with_status(offline, service, file, known))
+    assert f"gatepostd has not loaded {file} as it is now: systemctl reload gatepostd" in told
+    assert ("bind mount of this file alone" in told) == (after_s > 0)
 
 
 @pytest.mark.parametrize("member", ["inode", "modifiedSeconds", "modifiedNanoseconds"])
@@ -1577,7 +1619,8 @@ def test_secret_that_this_user_cannot_read(offline, is_inside):
                               env=ENVIRONMENT | UTF_8, user=65533, group=65533, extra_groups=[])
     assert_no_sanitizer_report(done.stderr)
     expect(Checkup(done), EX_NOPERM, "cannot open", "Permission denied", "sudo -u gatepost gatepost -c",
-           f"chgrp gatepost {directory}/private && chmod g+x {directory}/private" if is_inside else "chgrp gatepost FILE && chmod 0640 FILE")
+           f"chgrp gatepost {directory}/private && chmod g+x {directory}/private" if is_inside else
+           f"chgrp gatepost {directory}/secret && chmod g+r {directory}/secret")
 
 
 @pytest.fixture
@@ -1591,12 +1634,12 @@ def router_of_nobody(offline, service):
         config["admin"]["listen"] = service.url.split("/")[2]
 
         def run(report=None, group=65534, wrapper=()):
-            """Of a daemon with this report; this group may read the files. Wrapper is a command that executes the doctor."""
+            """Of a daemon with this report, or a function that makes it; this group may read the files. Wrapper executes the doctor."""
             file = config.write()
             for path in (secret, file):
                 os.chown(path, 0, group)
                 os.chmod(path, 0o640)
-            service.faults = [answers(200, report or {"userId": 65534, "groupIds": [65534]})]
+            service.faults = [answers(200, report(file) if callable(report) else report or {"userId": 65534, "groupIds": [65534]})]
             done = subprocess.run([*wrapper, BUILD / "gatepost", "-c", file, "doctor"], stdin=subprocess.DEVNULL, capture_output=True,
                                   text=True, timeout=60, env=ENVIRONMENT | UTF_8)
             assert_no_sanitizer_report(done.stderr)
@@ -1634,8 +1677,74 @@ def test_groups_are_those_of_the_daemons_process(router_of_nobody):
     """SupplementaryGroups= of its unit gives it more than the user has."""
     checkup = router_of_nobody({"userId": 65534, "groupIds": [65534, 54322]}, group=54322)
     assert f"✓ files {router_of_nobody.secret}: the daemon's user, nobody, may read it" in checkup.lines and "✗ files" not in checkup.lines
-    expect(router_of_nobody({"userId": 65534, "groupIds": [65534]}, group=54322), EX_NOPERM,
-           "the daemon's user, nobody, cannot read it: Permission denied; remedy: chgrp nogroup ")
+    checkup = router_of_nobody({"userId": 65534, "groupIds": [65534]}, group=54322)
+    expect(checkup, EX_NOPERM, "the daemon's user, nobody, cannot read it: Permission denied; remedy: SupplementaryGroups=54322 in the unit")
+
+
+def test_file_of_root_may_get_the_daemons_group(router_of_nobody):
+    expect(router_of_nobody(group=0), EX_NOPERM, "the daemon's user, nobody, cannot read it: Permission denied; remedy: chgrp nogroup ")
+
+
+def test_file_of_the_daemons_user_without_a_right_for_it(router_of_nobody, authority):
+    file = pathlib.Path(shutil.copy(authority.certificate, router_of_nobody.config.directory / "ca.pem"))
+    os.chown(file, 65534, 0)
+    file.chmod(0o040)
+    router_of_nobody.config["kafka"].update({"security.protocol": "ssl", "ssl.ca.location": file})
+    expect(router_of_nobody(), EX_NOPERM, f"remedy: chmod u+r {file}")
+
+
+@pytest.mark.parametrize("mode, remedy", [(0o710, "usermod -aG daemon nobody && systemctl restart gatepostd"),
+                                          (0o700, "setfacl -m u:nobody:x {private}")])
+def test_group_of_others_is_left_as_it_is(router_of_nobody, authority, mode, remedy):
+    """Its members, such as those of Debian's ssl-cert, would lose their access or gain one."""
+    config = router_of_nobody.config
+    private = config.directory / "private"
+    private.mkdir()
+    os.chown(private, 0, 1)
+    private.chmod(mode)
+    shutil.copy(authority.certificate, private / "ca.pem")
+    config["kafka"].update({"security.protocol": "ssl", "ssl.ca.location": private / "ca.pem"})
+    checkup = router_of_nobody()
+    expect(checkup, EX_NOPERM, "let nobody enter the directory: " + remedy.format(private=private))
+    assert "chgrp" not in checkup.cause
+
+
+def told_to_change(checkup):
+    return [line for line in checkup.lines if line.startswith("✗ files") or "chgrp" in line]
+
+
+def test_user_of_another_daemon_is_not_ours(router_of_nobody):
+    """Two have the same `listen` in [admin]."""
+    other = {"userId": 65534, "groupIds": [65534], "configuration": {"file": "/etc/gatepost/other.conf"}}
+    checkup = router_of_nobody(other, group=0)
+    assert told_to_change(checkup) == [] and any(line.startswith("! files: ") and "is not known" in line for line in checkup.lines)
+
+
+def test_root_that_may_not_become_another_user(router_of_nobody):
+    checkup = router_of_nobody(group=0, wrapper=["setpriv", "--bounding-set", "-setuid,-setgid", "--inh-caps", "-setuid,-setgid"])
+    assert told_to_change(checkup) == []
+    assert any(line.startswith("- files: ") and "user, nobody, can is not verified: " in line for line in checkup.lines), checkup.lines
+
+
+def test_file_that_the_daemon_has_read_can_be_read(router_of_nobody):
+    """A capability lets it, such as CAP_DAC_READ_SEARCH."""
+    secret = router_of_nobody.secret
+
+    def report(file, **changed):
+        return {"userId": 65534, "groupIds": [65534], "configuration": {
+            "file": str(file), "files": [entry(file, "reload"), entry(secret, "reload", **changed)]}}
+    checkup = router_of_nobody(report, group=0)
+    assert told_to_change(checkup) == [] and f"✓ files {secret}: gatepostd has read it as it is now" in checkup.lines
+    expect(router_of_nobody(lambda file: report(file, inode=1), group=0), EX_NOPERM, f"files {secret}: ", "chgrp nogroup ")
+
+
+def test_router_reads_no_file_of_the_receiver(router_of_nobody, authority):
+    certificate, key = authority.issue("of-the-receiver")
+    router_of_nobody.config.tls(certificate, key)
+    os.chown(key, 0, 0)
+    key.chmod(0o600)
+    checkup = router_of_nobody()
+    assert told_to_change(checkup) == [] and not any(str(key) in line for line in checkup.lines)
 
 
 def test_group_that_the_daemons_process_has_not_yet_takes_a_restart(router_of_nobody):
@@ -1656,7 +1765,9 @@ def test_groups_of_a_daemon_that_does_not_say_them_are_those_of_its_user(router_
 def test_daemons_user_without_an_entry_in_passwd(router_of_nobody):
     report = {"userId": 54321, "groupIds": [54322]}
     assert f"✓ files {router_of_nobody.secret}: the daemon's user, 54321, may read it" in router_of_nobody(report, group=54322).lines
-    expect(router_of_nobody(report), EX_NOPERM, "the daemon's user, 54321, cannot read it: Permission denied; remedy: chgrp 54322 ")
+    expect(router_of_nobody(report), EX_NOPERM, "the daemon's user, 54321, cannot read it: Permission denied; "
+           "remedy: SupplementaryGroups=nogroup in the unit")
+    expect(router_of_nobody(report, group=0), EX_NOPERM, "remedy: chgrp 54322 ")
 
 
 def test_directory_of_certificates_must_be_entered(router_of_nobody, authority):

@@ -53,7 +53,8 @@ def test_status_names_each_file_that_was_read_and_when_another_takes_effect(inst
     def entry(path, read_at):
         st = os.stat(path)
         return {"path": str(path), "inode": st.st_ino, "modifiedSeconds": st.st_mtime_ns // 10**9,
-                "modifiedNanoseconds": st.st_mtime_ns % 10**9, "readAt": read_at}
+                "modifiedNanoseconds": st.st_mtime_ns % 10**9, "changedSeconds": st.st_ctime_ns // 10**9,
+                "changedNanoseconds": st.st_ctime_ns % 10**9, "readAt": read_at}
 
     def shown():
         return sorted(json.loads(daemon.admin("/status").body)["configuration"]["files"], key=lambda each: (each["readAt"], each["path"]))
