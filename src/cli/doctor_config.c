@@ -75,6 +75,26 @@ doctor_check_configuration(struct doctor *doctor)
                     config->n_sources == 1 ? "" : "s", topic_table_size(config->topics));
 }
 
+static void
+check_authorities(struct doctor *doctor)
+{
+        const struct config *config = doctor->config;
+        enum certificate_state state;
+        struct error error;
+
+        doctor_begin(doctor, "certificate", "%s", config->tls_client_ca_file);
+        state = certificate_authorities_state(config->certificate, clock_now_ms() / 1000, &error);
+        if (state == CERTIFICATE_UNUSABLE) {
+                doctor_fail(doctor, EX_CONFIG, "no certificate of a client can be valid: %s", error.text);
+                doctor_remedy(doctor,
+                              "replace tls_client_ca_file in [receiver], then: systemctl reload gatepostd");
+        } else if (state == CERTIFICATE_ENDING) {
+                doctor_warn(doctor, "%s", error.text);
+        } else {
+                doctor_pass(doctor, "the authorities for client certificates are valid");
+        }
+}
+
 void
 doctor_check_certificate(struct doctor *doctor)
 {
@@ -96,4 +116,6 @@ doctor_check_certificate(struct doctor *doctor)
                 doctor_pass(doctor, "belongs to its key, valid for %d days",
                             (int)certificate_days_left(config->certificate, clock_now_ms() / 1000));
         }
+        if (config->tls_client_ca_file != NULL)
+                check_authorities(doctor);
 }

@@ -271,12 +271,11 @@ tls_log_timeout(const struct address *client)
 /* Checks at the start */
 
 static void
-report_problem(const struct config *config, enum problem_level level, const struct error *error,
-               problems_reporter *report)
+report_problem(const struct config *config, enum problem_level level, const char *option, size_t line,
+               const struct error *error, problems_reporter *report)
 {
-        static const char option[] = "tls_certificate_file";
-        char text[sizeof(error->text) + sizeof(option) + 2];
-        const struct problem problem = {level, config->tls_line, text, "receiver", NULL, option};
+        char text[sizeof(error->text) + 32];
+        const struct problem problem = {level, line, text, "receiver", NULL, option};
 
         (void)snprintf(text, sizeof(text), "%s: %s", option, error->text);
         report(config->file, &problem);
@@ -292,7 +291,8 @@ tls_check_strength(const struct config *config, problems_reporter *report)
                 return 0;
         tls = tls_new(config->certificate, &error);
         if (tls == NULL)
-                report_problem(config, PROBLEM_ERROR, &error, report);
+                report_problem(config, PROBLEM_ERROR, "tls_certificate_file", config->tls_line, &error,
+                               report);
         tls_free(tls);
         return tls == NULL ? -1 : 0;
 }
@@ -300,14 +300,20 @@ tls_check_strength(const struct config *config, problems_reporter *report)
 int
 tls_check_dates(const struct config *config, problems_reporter *report)
 {
-        enum certificate_state state;
+        int64_t now_s = clock_now_ms() / 1000;
+        enum certificate_state state, of_authorities = CERTIFICATE_VALID;
         struct error error;
 
         if (config->certificate == NULL)
                 return 0;
-        state = certificate_state(config->certificate, clock_now_ms() / 1000, &error);
+        state = certificate_state(config->certificate, now_s, &error);
         if (state != CERTIFICATE_VALID)
-                report_problem(config, state == CERTIFICATE_ENDING ? PROBLEM_WARNING : PROBLEM_ERROR, &error,
-                               report);
-        return state == CERTIFICATE_UNUSABLE ? -1 : 0;
+                report_problem(config, state == CERTIFICATE_ENDING ? PROBLEM_WARNING : PROBLEM_ERROR,
+                               "tls_certificate_file", config->tls_line, &error, report);
+        if (config->tls_client_ca_file != NULL)
+                of_authorities = certificate_authorities_state(config->certificate, now_s, &error);
+        if (of_authorities != CERTIFICATE_VALID)
+                report_problem(config, of_authorities == CERTIFICATE_ENDING ? PROBLEM_WARNING : PROBLEM_ERROR,
+                               "tls_client_ca_file", 0, &error, report);
+        return state == CERTIFICATE_UNUSABLE || of_authorities == CERTIFICATE_UNUSABLE ? -1 : 0;
 }

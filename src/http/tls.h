@@ -53,7 +53,10 @@ void tls_log_timeout(const struct address *client);
 /* Check that OpenSSL accepts the certificate and its key, which may be too weak. */
 int tls_check_strength(const struct config *config, problems_reporter *report) MUST_CHECK;
 
-/* Check that the certificate is valid now; warn when it expires soon. */
+/*
+ * Check that the certificate and an authority for client certificates are valid now; warn when one of them
+ * expires soon.
+ */
 int tls_check_dates(const struct config *config, problems_reporter *report) MUST_CHECK;
 
 #endif

@@ -1564,6 +1564,18 @@ def test_certificate_that_has_expired(offline, authority):
     expect(examine(offline, config), EX_CONFIG, "certificate ", "expired at 2020-01-02", "replace the files")
 
 
+def test_authority_for_clients_that_has_expired(offline, authority):
+    config = offline.config().tls(*authority.issue("present"))
+    old, _ = authority.issue("old-authority", begin="20200101000000Z", end="20200102000000Z")
+    file = config["receiver"]["tls_client_ca_file"] = config.directory / "authorities.pem"
+    shutil.copy(old, file)
+    expect(examine(offline, config), EX_CONFIG, f"certificate {file}: no certificate of a client can be valid: ", "expired at 2020-01-02",
+           "replace tls_client_ca_file")
+    file.write_text(file.read_text() + authority.certificate.read_text())
+    assert any(line.startswith(f"! certificate {file}: certificate 1, of an authority, expired at 2020-01-02")
+               for line in examine(offline, config).lines)
+
+
 def test_mistake_in_the_configuration(offline):
     config = offline.config()
     config["receiver"]["ack_timout"] = "8s"
