@@ -1,5 +1,7 @@
 #include "cli/doctor_daemon.h"
 
+#include <sys/statvfs.h>
+
 #include "base/compiler.h"
 #include "cli/status.h"
 
@@ -7,6 +9,8 @@
  * Whether the spool, or the state of the router, has something that takes a person: both may be ready all
  * the same.
  */
+
+#define MIB (1024.0 * 1024.0)
 
 static double
 of(const struct doctor *doctor, const char *name)
@@ -25,6 +29,26 @@ failures(const struct doctor *doctor)
         for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
                 n += status_number(errors, kinds[i]);
         return n;
+}
+
+/* Warn if the disk is full before the spool is, which nothing else says before Kafka is away. */
+static void
+check_space(struct doctor *doctor)
+{
+        double more = of(doctor, "limitBytes") - of(doctor, "bytes"), space;
+        struct statvfs disk;
+
+        if (statvfs(doctor->config->spool, &disk) != 0)
+                return;
+        space = (double)disk.f_bavail * (double)disk.f_frsize;
+        if (space >= more)
+                return;
+        doctor_begin(doctor, "spool", "%s", doctor->config->spool);
+        doctor_warn(
+            doctor,
+            "its disk has %.0f MiB left, and the spool may take %.0f MiB more: deliveries that come when "
+            "the disk is full and Kafka is away are answered 503; make room, or lower spool_max",
+            space / MIB, more / MIB);
 }
 
 void
@@ -54,6 +78,7 @@ doctor_spool_check(struct doctor *doctor)
                             "why");
         else
                 doctor_pass(doctor, "%.0f deliveries wait", of(doctor, "records"));
+        check_space(doctor);
 }
 
 void

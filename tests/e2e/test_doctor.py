@@ -686,7 +686,7 @@ def test_damaged_segment_is_a_warning(installation):
     installation.create_topics()
     config = by_sockets(installation)
     spool = config.directory / "spool"
-    config["receiver"]["spool"] = str(spool)
+    config["receiver"].update(spool=str(spool), spool_max="1MiB")
     daemon = installation.start(config)
     assert any(line == f"✓ spool {spool}: 0 deliveries wait" for line in examine(installation, file_of(daemon)).lines)
     daemon.stop()
@@ -977,9 +977,9 @@ def test_files_of_tls_take_effect_at_a_reload(installation, stopped, authority):
         assert told_of_files(examine(installation, file_of(daemon), "--no-send")) == HAS_LOADED
 
 
-def with_status(installation, service, file, configuration, run=examine):
+def with_status(installation, service, file, configuration, run=examine, **others):
     """Examine a router whose daemon is the service."""
-    service.faults = [answers(200, status := {"startTimeSeconds": 1, "ready": True, "configuration": configuration}),
+    service.faults = [answers(200, status := {"startTimeSeconds": 1, "ready": True, "configuration": configuration} | others),
                       answers(200, body=b"ok"), answers(200, status), answers(200, body=b"ready")]
     return run(installation, file)
 
@@ -998,6 +998,20 @@ def entry(path, read_at="start", **others):
     return {"path": str(path), "inode": st.st_ino, "modifiedSeconds": st.st_mtime_ns // 10**9,
             "modifiedNanoseconds": st.st_mtime_ns % 10**9, "changedSeconds": st.st_ctime_ns // 10**9,
             "changedNanoseconds": st.st_ctime_ns % 10**9, "readAt": read_at} | others
+
+
+@pytest.mark.parametrize("taken, is_short", [(0, True), (2**49, False)], ids=["short", "enough"])
+def test_disk_with_less_room_than_the_spool_may_take(offline, service, taken, is_short):
+    config = offline.config("router")
+    config["admin"]["listen"] = service.url.split("/")[2]
+    spool = config.directory / "spool"
+    spool.mkdir(0o700)
+    config.sections["receiver"] = {"spool": spool}
+    file = str(config.write())
+    checkup = with_status(offline, service, file, {"file": file}, spool={"limitBytes": 2**49, "bytes": taken, "records": 0})
+    assert f"✓ spool {spool}: 0 deliveries wait" in checkup.lines
+    warnings = [line for line in checkup.having("!") if line.startswith(f"! spool {spool}: its disk has ")]
+    assert len(warnings) == is_short and all("MiB left, and the spool may take 536870912 MiB more: " in line for line in warnings)
 
 
 @pytest.mark.parametrize("member", ["changedSeconds", "changedNanoseconds"])
