@@ -79,6 +79,29 @@ list_names(const X509 *certificate, char *text, size_t size)
                 (void)snprintf(text, size, "no DNS name");
 }
 
+/*
+ * Write whose certificate the way from a verified certificate to its root needs and the server did not send:
+ * this machine has it, others may not. Returns whether there is one.
+ */
+static int
+find_unsent(SSL *session, char *name, size_t size)
+{
+        STACK_OF(X509) *path = SSL_get0_verified_chain(session), *sent = SSL_get_peer_cert_chain(session);
+
+        for (int i = 1; i + 1 < sk_X509_num(path); i++) {
+                const X509 *needed = sk_X509_value(path, i);
+                int at = 0;
+
+                while (at < sk_X509_num(sent) && X509_cmp(sk_X509_value(sent, at), needed) != 0)
+                        at++;
+                if (at < sk_X509_num(sent))
+                        continue;
+                (void)X509_NAME_oneline(X509_get_subject_name(needed), name, (int)size);
+                return 1;
+        }
+        return 0;
+}
+
 /* After a handshake: is it the certificate of the configuration, and would a sender trust it? */
 static void
 report_certificate(struct listener_check *check)
@@ -87,7 +110,7 @@ report_certificate(struct listener_check *check)
         long verified = SSL_get_verify_result(check->dial.session);
         X509 *served = SSL_get1_peer_certificate(check->dial.session);
         int is_same = served != NULL && X509_cmp(served, doctor->config->certificate->leaf) == 0;
-        char names[200] = "";
+        char names[200] = "", unsent[200];
 
         if (served != NULL)
                 list_names(served, names, sizeof(names));
@@ -103,6 +126,12 @@ report_certificate(struct listener_check *check)
                     "for %s; this machine's authorities do not confirm it (%s): the service will refuse "
                     "it, unless it trusts the issuer; add missing intermediate certificates to the file",
                     names, X509_verify_cert_error_string(verified));
+        else if (find_unsent(check->dial.session, unsent, sizeof(unsent)))
+                doctor_warn(
+                    doctor,
+                    "for %s; gatepostd does not send the intermediate certificate %s, which this machine "
+                    "happens to have: the service may refuse it; add it to %s",
+                    names, unsent, doctor->config->tls_certificate_file);
         else
                 doctor_pass(doctor, "%s, for %s, trusted by this machine's authorities",
                             SSL_get_version(check->dial.session), names);

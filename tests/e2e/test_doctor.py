@@ -1520,6 +1520,29 @@ def test_tls_of_the_listener(installation, stopped, authority):
     assert any(line.startswith("! tls ") and "serves another certificate" in line for line in checkup.lines)
 
 
+def test_intermediate_certificate_that_is_not_sent(installation, stopped, authority, tmp_path):
+    """This machine has it, and the service may not."""
+    directory = tmp_path / "intermediate"
+    directory.mkdir()
+    intermediate = Authority(directory)
+    subprocess.run(["openssl", "req", "-x509", "-key", directory / "ca.key", "-days", "2", "-subj", "/CN=intermediate of the tests",
+                    "-CA", authority.certificate, "-CAkey", authority.directory / "ca.key", "-out", intermediate.certificate],
+                   check=True, capture_output=True)
+    certificate, key = intermediate.issue("leaf", names="DNS:gateway.example")
+    store = tmp_path / "store.pem"
+    store.write_text(authority.certificate.read_text() + intermediate.certificate.read_text())
+    stopped.config.tls(certificate, key)
+    daemon = stopped.start().wait_until_ready()
+    checkup = examine(installation, file_of(daemon), environment={"SSL_CERT_FILE": str(store)})
+    (warning,) = [line for line in checkup.having("!") if line.startswith("! tls ")]
+    assert "does not send the intermediate certificate /CN=intermediate of the tests, " in warning and f"add it to {certificate}" in warning
+    certificate.write_text(certificate.read_text() + intermediate.certificate.read_text())
+    reload(daemon)
+    for trusted in (store, authority.certificate):
+        checkup = examine(installation, file_of(daemon), environment={"SSL_CERT_FILE": str(trusted)})
+        assert any(line.startswith("✓ tls ") and "trusted by" in line for line in checkup.lines), checkup.lines
+
+
 def test_listener_with_tls_in_the_file_only(installation, stopped, authority):
     daemon = stopped.start().wait_until_ready()
     daemon.config.tls(*authority.issue("late"))
