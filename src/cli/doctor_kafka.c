@@ -174,6 +174,25 @@ doctor_check_advertised(struct doctor *doctor)
         rd_kafka_metadata_destroy(metadata);
 }
 
+enum range_result
+doctor_kafka_why(const struct offsets *offsets)
+{
+        return offsets != NULL && offsets_is_denied(offsets) ? RANGE_DENIED : RANGE_AWAY;
+}
+
+void
+doctor_kafka_report(struct doctor *doctor, enum range_result why, const struct error *error)
+{
+        if (why == RANGE_DENIED || why == RANGE_DELETED) {
+                doctor_skip(doctor, "not verified: %s", error->text);
+                return;
+        }
+        doctor_fail_as(doctor, EX_UNAVAILABLE, error->text);
+        doctor_remedy(doctor,
+                      "the steps above have reached Kafka: see whether its brokers still run, by their "
+                      "logs, and run it again");
+}
+
 void
 doctor_kafka_close(struct doctor *doctor)
 {

@@ -2,6 +2,7 @@
 #define CLI_DOCTOR_KAFKA_H
 
 #include "cli/doctor.h"
+#include "kafka/offsets.h"
 
 /* A broker by its name, as in bootstrap.servers or advertised by itself. */
 struct doctor_broker {
@@ -23,6 +24,15 @@ int doctor_broker_parse(const char *text, size_t len, struct doctor_broker *brok
 /* The size of an address for messages, and the address: kafka1:9092, [::1]:9092. */
 #define DOCTOR_BROKER_TEXT_SIZE 280
 const char *doctor_broker_format(const struct doctor_broker *broker, char text[DOCTOR_BROKER_TEXT_SIZE]);
+
+/*
+ * Report why a step could not ask Kafka: what this account may not see, or retention has deleted meanwhile, is
+ * not verified; a failure otherwise, since the steps before have reached Kafka.
+ */
+void doctor_kafka_report(struct doctor *doctor, enum range_result why, const struct error *error);
+
+/* Return why the last call of offsets, which may be NULL, has failed. */
+enum range_result doctor_kafka_why(const struct offsets *offsets);
 
 /* Whether there is nothing to connect to: the broker is inside the daemon. Reports that for a step. */
 int doctor_kafka_is_embedded(struct doctor *doctor, const char *step);

@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "cli/doctor_kafka.h"
 #include "cli/kafka_access.h"
 #include "cli/status.h"
 #include "cli/terminal.h"
-#include "kafka/offsets.h"
 
 /*
  * Whether all partitions of `deliveries` are routed, by whichever router has them. A test delivery comes to
@@ -45,31 +45,34 @@ drop_decided(struct waiting *waiting, const struct config *config, struct error 
         return 0;
 }
 
-/* Find the partitions in which records wait now. Returns 0, or -1 with the reason. */
-static int
+/* Find the partitions in which records wait now. Returns as range_read(). */
+static enum range_result
 find_waiting(struct waiting *waiting, const struct config *config, struct error *error)
 {
+        enum range_result result;
+
         waiting->offsets = offsets_new(config, NULL, error);
         if (waiting->offsets == NULL ||
             offsets_stable_ranges(waiting->offsets, config->deliveries_topic, &waiting->ranges, &waiting->n,
                                   KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
-                return -1;
+                return doctor_kafka_why(waiting->offsets);
         waiting->committed = mem_alloc(waiting->n * sizeof(*waiting->committed));
         waiting->first_ms = mem_alloc(waiting->n * sizeof(*waiting->first_ms));
         if (offsets_committed_so_far(waiting->offsets, config->deliveries_topic, (int32_t)waiting->n,
                                      waiting->committed, KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
-                return -1;
+                return doctor_kafka_why(waiting->offsets);
         for (size_t i = 0; i < waiting->n; i++) {
                 if (waiting->committed[i] > waiting->ranges[i].from)
                         waiting->ranges[i].from = waiting->committed[i];
         }
-        if (range_first(config, NULL, waiting->ranges, waiting->n, waiting->first_ms, error) != RANGE_DONE)
-                return -1;
+        result = range_first(config, NULL, waiting->ranges, waiting->n, waiting->first_ms, error);
+        if (result != RANGE_DONE)
+                return result;
         for (size_t i = 0; i < waiting->n; i++) {
                 if (waiting->first_ms[i] == RANGE_KEPT_NOTHING) /* only control records, or deleted ones */
                         waiting->ranges[i].to = waiting->ranges[i].from;
         }
-        return 0;
+        return RANGE_DONE;
 }
 
 /* Return the first partition, from this one on, in which records wait, or the number of partitions. */
@@ -132,17 +135,19 @@ static void
 wait_for_routers(struct doctor *doctor, struct waiting *waiting)
 {
         int64_t until_ms = clock_monotonic_ms() + DECIDE_TIMEOUT_MS;
+        enum range_result result;
         struct error error;
 
-        if (find_waiting(waiting, doctor->config, &error) != 0) {
-                doctor_skip(doctor, "not verified: %s", error.text);
+        result = find_waiting(waiting, doctor->config, &error);
+        if (result != RANGE_DONE) {
+                doctor_kafka_report(doctor, result, &error);
                 return;
         }
         while (next_waiting(waiting, 0) < waiting->n && clock_monotonic_ms() < until_ms &&
                !terminal_is_interrupted()) {
                 clock_sleep_ms(PAUSE_MS);
                 if (drop_decided(waiting, doctor->config, &error) != 0) {
-                        doctor_skip(doctor, "not verified: %s", error.text);
+                        doctor_kafka_report(doctor, doctor_kafka_why(waiting->offsets), &error);
                         return;
                 }
         }

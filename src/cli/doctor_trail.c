@@ -9,12 +9,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/doctor_daemon.h"
+#include "cli/doctor_kafka.h"
 #include "cli/kafka_access.h"
 #include "cli/sign.h"
 #include "cli/status.h"
 #include "cli/terminal.h"
 #include "kafka/message.h"
-#include "kafka/offsets.h"
 
 #define DECIDE_TIMEOUT_MS 30000
 #define FIND_TIMEOUT_MS 5000
@@ -39,6 +39,7 @@ struct doctor_trail {
         double n_spooled;      /* deliveries in the receiver's spool, when the records were not found */
         char *reason;          /* why the router has quarantined a test delivery; NULL: it has not */
         struct error error;    /* why it cannot be followed; empty: it can */
+        enum range_result why; /* Kafka is the reason; RANGE_DONE: it is not */
         double n_tests_before; /* of the daemon, where the broker is inside */
         int64_t answered_ms;   /* the last one */
 };
@@ -66,7 +67,7 @@ doctor_trail_begin(struct doctor *doctor)
                 if (trail->offsets != NULL &&
                     offsets_stable_ranges(trail->offsets, config->deliveries_topic, &trail->ranges,
                                           &trail->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &trail->error) != 0)
-                        (void)error_prefix(&trail->error, "%s", config->deliveries_topic);
+                        trail->why = doctor_kafka_why(trail->offsets);
                 else if (trail->offsets != NULL &&
                          offsets_stable_ranges(trail->offsets, config->quarantine_topic, &trail->quarantine,
                                                &trail->n_quarantine, KAFKA_ACCESS_TIMEOUT_MS, &ignored) != 0)
@@ -170,15 +171,17 @@ read_newest(struct doctor_trail *trail, const char *topic, range_record *on, str
         size_t n;
 
         if (offsets_stable_ranges(trail->offsets, topic, &now, &n, KAFKA_ACCESS_TIMEOUT_MS, &trail->error) !=
-            0)
+            0) {
+                trail->why = doctor_kafka_why(trail->offsets);
                 return -1;
+        }
         for (size_t i = 0; i < n; i++)
                 now[i].from = i < *n_ranges ? (*ranges)[i].to : now[i].from;
         free(*ranges);
         *ranges = now;
         *n_ranges = n;
-        return range_read(trail->doctor->config, NULL, now, n, on, trail, &trail->error) == RANGE_DONE ? 0
-                                                                                                       : -1;
+        trail->why = range_read(trail->doctor->config, NULL, now, n, on, trail, &trail->error);
+        return trail->why == RANGE_DONE ? 0 : -1;
 }
 
 static int
@@ -239,6 +242,8 @@ are_decided(struct doctor_trail *trail)
                                               (int32_t)trail->n_ranges, committed, KAFKA_ACCESS_TIMEOUT_MS,
                                               &trail->error);
 
+        if (result != 0)
+                trail->why = doctor_kafka_why(trail->offsets);
         result = result == 0 ? 1 : -1;
         for (size_t i = 0; i < trail->n && result == 1; i++)
                 result = committed[trail->items[i].partition] > trail->items[i].offset;
@@ -275,6 +280,16 @@ are_counted(struct doctor_trail *trail)
         look_for_quarantined(trail, status);
         json_tree_free(status);
         return counted >= (double)trail->n || trail->reason != NULL;
+}
+
+/* Report why it cannot be followed. */
+static void
+report_lost(struct doctor *doctor, const struct doctor_trail *trail)
+{
+        if (trail->why == RANGE_DONE)
+                doctor_skip(doctor, "not verified: %s", trail->error.text);
+        else
+                doctor_kafka_report(doctor, trail->why, &trail->error);
 }
 
 static void
@@ -347,6 +362,8 @@ report_decided(struct doctor *doctor, struct doctor_trail *trail)
         }
         if (trail->reason != NULL) {
                 report_quarantined(doctor, trail->reason);
+        } else if (!is_read && trail->why != RANGE_DONE && trail->why != RANGE_DENIED) {
+                doctor_kafka_report(doctor, trail->why, &trail->error);
         } else if (!is_read) {
                 doctor_warn(doctor,
                             "decided within %" PRId64
@@ -372,7 +389,7 @@ wait_for_router(struct doctor *doctor, struct doctor_trail *trail)
         if (result == 0 && terminal_is_interrupted())
                 doctor_skip(doctor, "interrupted");
         else if (result < 0)
-                doctor_skip(doctor, "not verified: %s", trail->error.text);
+                report_lost(doctor, trail);
         else if (result == 0)
                 report_undecided(doctor, doctor->config->deliveries_topic);
         else
@@ -416,7 +433,7 @@ doctor_trail_follow(struct doctor *doctor, struct doctor_trail *trail)
         else
                 is_found = doctor->config->embedded ? 1 : find_records(trail);
         if (is_found < 0)
-                doctor_skip(doctor, "not verified: %s", trail->error.text);
+                report_lost(doctor, trail);
         else if (!is_found)
                 report_not_found(doctor, trail);
         else

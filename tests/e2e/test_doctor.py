@@ -1449,6 +1449,39 @@ def test_no_router_decides(installation):
     expect(examine(installation, both), EX_UNAVAILABLE, "router ", "has not decided on it within 30 s", "gatepost status")
 
 
+def examine_until(installation, config, mark, then, *arguments):
+    """Run it, and do something once it has printed a line that begins so."""
+    process = subprocess.Popen([BUILD / "gatepost", "-c", config.write(), "doctor", *arguments], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=ENVIRONMENT | UTF_8)
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith(mark):
+            then()
+    stderr = process.stderr.read()
+    assert_no_sanitizer_report(stderr)
+    return Checkup(subprocess.CompletedProcess(process.args, process.wait(60), "".join(lines), stderr))
+
+
+def test_kafka_is_lost_on_the_way(tmp_path):
+    """What cannot be asked any more is no trouble of which there is none. No router decides, so these steps wait."""
+    with Cluster() as cluster:
+        site = Installation(tmp_path, cluster.bootstrap)
+        try:
+            site.create_topics()
+            receiver = site.start(by_sockets(site, "receiver"))
+            both = by_sockets(site)
+            both["receiver"]["listen"], both["admin"]["listen"] = receiver.config["receiver"]["listen"], "off"
+            for step, mark, *arguments in (("router", "✓ delivery "), ("partitions", "- delivery: ", "--no-send")):
+                checkup = examine_until(site, both, mark, lambda: cluster.pause(1), *arguments)
+                cluster.resume(1)
+                expect(checkup, EX_UNAVAILABLE, f"{step} {site.kafka.deliveries}: ", "see whether its brokers still run")
+                receiver.wait_until_ready()
+        finally:
+            cluster.resume(1)
+            site.clean_up()
+
+
 def states(router):
     return {each["partition"]: each["state"] for each in status_of(router)["partitions"]}
 
