@@ -134,6 +134,7 @@ struct question {
         const char *option; /* of kafka-acls.sh */
         const char *name;
         int32_t needed;
+        struct inquiry_strangers *strangers; /* of a group */
         int (*ask)(struct dial *coordinator, const struct question *question, int *code, struct error *error);
 };
 
@@ -142,7 +143,7 @@ ask_group(struct dial *coordinator, const struct question *question, int *code, 
 {
         struct inquiry_answer group = {.name = question->name};
 
-        if (inquiry_group(coordinator, &group, error) != 0)
+        if (inquiry_group(coordinator, &group, question->strangers, error) != 0)
                 return -1;
         *code = group.code;
         if (group.code != 0)
@@ -185,6 +186,30 @@ ask_coordinator(struct doctor *doctor, struct dial *dial, const struct question 
         result = question->ask(&coordinator, question, code, error);
         dial_close(&coordinator);
         return result;
+}
+
+/* A consumer that joins the group of the routers gets partitions, and its commits hide their deliveries. */
+static void
+report_strangers(struct doctor *doctor, const struct inquiry_strangers *strangers)
+{
+        if (strangers->n_members == 0)
+                return;
+        doctor_begin(doctor, "group", "%s", doctor->config->group);
+        if (strangers->n == 0) {
+                doctor_pass(doctor, "%d router%s", strangers->n_members,
+                            strangers->n_members == 1 ? "" : "s");
+                return;
+        }
+        doctor_fail(doctor, EX_CONFIG,
+                    "%d of %d members %s no router of Gatepost, such as the client %s at %s: routers do not "
+                    "get its deliveries, and those that it commits have no events",
+                    strangers->n, strangers->n_members, strangers->n == 1 ? "is" : "are",
+                    strangers->client_id, strangers->host);
+        doctor_remedy(
+            doctor,
+            "stop that consumer, and give it a group.id of its own: %s is only for routers; gatepost "
+            "audit finds deliveries without events",
+            doctor->config->group);
 }
 
 static void
@@ -244,11 +269,14 @@ check_router(struct doctor *doctor, struct dial *dial)
 {
         const struct config *config = doctor->config;
         char *id = mem_printf("%s-%s", config->group, config->instance);
-        const struct question group = {INQUIRY_OF_GROUP, "group", config->group, INQUIRY_READ, ask_group};
-        const struct question transactional_id = {INQUIRY_OF_TRANSACTIONS, "transactional-id", id,
-                                                  INQUIRY_WRITE, ask_transactional_id};
+        struct inquiry_strangers strangers = {0};
+        const struct question group = {INQUIRY_OF_GROUP, "group",    config->group,
+                                       INQUIRY_READ,     &strangers, ask_group};
+        const struct question transactional_id = {
+            INQUIRY_OF_TRANSACTIONS, "transactional-id", id, INQUIRY_WRITE, NULL, ask_transactional_id};
 
         check_coordinated(doctor, dial, &group);
+        report_strangers(doctor, &strangers);
         check_coordinated(doctor, dial, &transactional_id);
         free(id);
 }

@@ -121,25 +121,37 @@ inquiry_coordinator(struct dial *dial, enum inquiry_coordinator kind, const char
 }
 
 static void
-skip_member(struct wire_answer *answer)
+read_member(struct wire_answer *answer, struct inquiry_strangers *strangers)
 {
+        char *instance, *client_id, *host;
         size_t len;
 
         wire_skip_string(answer);
-        wire_skip_string(answer);
-        wire_skip_string(answer);
+        instance = wire_get_string(answer);
+        client_id = wire_get_string(answer);
+        host = wire_get_string(answer);
         (void)wire_get_bytes(answer, &len);
         (void)wire_get_bytes(answer, &len);
+        strangers->n_members++;
+        if (*instance == '\0' && strangers->n++ == 0) {
+                (void)snprintf(strangers->client_id, sizeof(strangers->client_id), "%s", client_id);
+                (void)snprintf(strangers->host, sizeof(strangers->host), "%s", host + (*host == '/'));
+        }
+        free(instance);
+        free(client_id);
+        free(host);
 }
 
 int
-inquiry_group(struct dial *coordinator, struct inquiry_answer *group, struct error *error)
+inquiry_group(struct dial *coordinator, struct inquiry_answer *group, struct inquiry_strangers *strangers,
+              struct error *error)
 {
         struct wire_request request;
         struct wire_answer answer;
         int result;
 
-        wire_begin(&request, WIRE_DESCRIBE_GROUPS, 3);
+        *strangers = (struct inquiry_strangers){0};
+        wire_begin(&request, WIRE_DESCRIBE_GROUPS, 4);
         wire_put(&request, 1, 4);
         wire_put_string(&request, group->name);
         wire_put(&request, 1, 1);
@@ -153,7 +165,7 @@ inquiry_group(struct dial *coordinator, struct inquiry_answer *group, struct err
                 for (int text = 0; text < 4; text++)
                         wire_skip_string(&answer);
                 for (int32_t i = wire_get_count(&answer); i > 0 && !answer.is_short; i--)
-                        skip_member(&answer);
+                        read_member(&answer, strangers);
                 note(group, code, wire_get(&answer, 4));
         }
         return end(&answer, result, error);

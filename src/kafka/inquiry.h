@@ -48,8 +48,16 @@ struct inquiry_broker {
 int inquiry_coordinator(struct dial *dial, enum inquiry_coordinator kind, const char *name,
                         struct inquiry_broker *broker, int *code, struct error *error) MUST_CHECK;
 
+/* The members of a group that have no group.instance.id, as routers have, and the first of them. */
+struct inquiry_strangers {
+        int n_members; /* all of the group */
+        int n;
+        char client_id[100], host[100];
+};
+
 /* Ask the coordinator for a group. */
-int inquiry_group(struct dial *coordinator, struct inquiry_answer *group, struct error *error) MUST_CHECK;
+int inquiry_group(struct dial *coordinator, struct inquiry_answer *group, struct inquiry_strangers *strangers,
+                  struct error *error) MUST_CHECK;
 
 /**
  * inquiry_transactional_id(coordinator, name, code, error):

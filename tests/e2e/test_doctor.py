@@ -17,7 +17,7 @@ import time
 
 import pytest
 from cluster import Cluster
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
 import http_client
 import protocol
@@ -110,7 +110,7 @@ def test_healthy_installation_gets_all_ticks_and_consumers_see_nothing(shared, h
     assert [line for line in checkup.lines[:-2] if not line.startswith("✓ ")] == []
     assert checkup.cause == f"no trouble found: {len(checkup.lines) - 2} ok"
     text = "\n".join(checkup.lines)
-    for step in ("configuration", "files", "resolve", "connect", "login", "client", "permission topic", "permission group",
+    for step in ("configuration", "files", "resolve", "connect", "login", "client", "permission topic", "permission group", "group",
                  "permission transactional-id", "topic", "listen", "daemon /healthz", "daemon /readyz", "delivery", "router", "partitions", "clock"):
         assert f"\n✓ {step} " in f"\n{text}" or f"\n✓ {step}:" in f"\n{text}", step
     sent = [line for line in checkup.lines if line.startswith("✓ delivery ")]
@@ -1522,6 +1522,20 @@ def test_partition_that_another_router_does_not_route(installation, two_routers)
     checkup = examine(installation, file_of(first))
     assert checkup.status == 0, checkup.lines
     assert f"✓ partitions {installation.kafka.deliveries}: 4, and in none a delivery waits without being decided" in checkup.lines
+
+
+def test_consumer_in_the_group_of_the_routers(installation, stopped):
+    """It gets partitions, and the deliveries that it commits have no events."""
+    stopped.start().wait_until_ready()
+    assert f"✓ group {installation.prefix}.router: 1 router" in examine(installation, stopped.config, "--no-send").lines
+    consumer = Consumer({"bootstrap.servers": installation.bootstrap, "group.id": installation.kafka.group, "client.id": "billing"})
+    consumer.subscribe([installation.kafka.deliveries])
+    waiting.until(lambda: consumer.poll(0.1) is not None or consumer.assignment(), 60, "the consumer's partitions")
+    checkup = examine(installation, stopped.config)
+    consumer.close()
+    expect(checkup, EX_CONFIG, f"group {installation.kafka.group}: 1 of 2 members is no router of Gatepost, such as the client billing at 127.0.0.1: ",
+           "remedy: stop that consumer, and give it a group.id of its own")
+    assert any(line.startswith("- delivery: needs what failed above (permissions)") for line in checkup.lines), checkup.lines
 
 
 def test_aborted_transaction_is_no_delivery_that_waits(installation, stopped):
