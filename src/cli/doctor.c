@@ -71,7 +71,7 @@ find_missing(unsigned step, unsigned failed)
 static int
 can_go_on(const struct doctor *doctor, unsigned step)
 {
-        return step == BROKERS && doctor->usable != NULL;
+        return step == BROKERS && doctor->usable != NULL && !doctor->has_two_clusters;
 }
 
 /* Without a configuration there is nothing else to check. Programs get each step, and people one line. */

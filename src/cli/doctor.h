@@ -57,6 +57,7 @@ struct doctor {
         struct config *config;
         struct broker_dialer *dialer;
         struct doctor_broker *usable; /* a broker that takes our requests; NULL: none */
+        int has_two_clusters;         /* among the brokers of bootstrap.servers */
         rd_kafka_t *client;           /* NULL: not connected */
         int reaches_kafka;            /* librdkafka did, with the present configuration */
         struct json_value *status;    /* of the daemon, from /status; NULL: unknown */

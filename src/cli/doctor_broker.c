@@ -277,15 +277,18 @@ login(struct check *check)
 }
 
 int
-doctor_broker_check(struct doctor *doctor, const struct doctor_broker *broker)
+doctor_broker_check(struct doctor *doctor, struct doctor_broker *broker)
 {
         struct check check = {.doctor = doctor, .broker = broker, .dial = {.fd = -1}};
+        struct error ignored;
         int is_usable;
 
         (void)doctor_broker_format(broker, check.name);
         is_usable = resolve(&check) && connect_to(&check) &&
                     (!broker_dialer_uses_tls(doctor->dialer) || secure(&check)) && greet(&check) &&
                     login(&check);
+        if (is_usable && broker_dialer_can_login(doctor->dialer))
+                (void)!inquiry_cluster(&check.dial, broker->cluster, &ignored);
         dial_close(&check.dial);
         if (check.addresses != NULL)
                 freeaddrinfo(check.addresses);

@@ -43,15 +43,40 @@ for_each_broker(const struct config *config, void (*found)(const struct doctor_b
         }
 }
 
+/* A client uses whichever broker it reaches first, so that brokers of two clusters share the deliveries. */
 static void
-check_broker(const struct doctor_broker *broker, void *arg)
+compare_clusters(struct doctor *doctor, const struct doctor_broker *broker)
+{
+        const struct doctor_broker *first = doctor->usable;
+        char name[DOCTOR_BROKER_TEXT_SIZE], first_name[DOCTOR_BROKER_TEXT_SIZE];
+
+        if (*first->cluster == '\0' || *broker->cluster == '\0' ||
+            strcmp(first->cluster, broker->cluster) == 0)
+                return;
+        doctor->has_two_clusters = 1;
+        doctor_begin(doctor, "cluster", "%s", doctor_broker_format(broker, name));
+        doctor_fail(doctor, EX_CONFIG,
+                    "this broker is of the cluster %s, but %s is of the cluster %s: each client uses one of "
+                    "them, by chance, so that deliveries get lost between them",
+                    broker->cluster, doctor_broker_format(first, first_name), first->cluster);
+        doctor_remedy(doctor, "name only brokers of one cluster in bootstrap.servers of %s, on all machines",
+                      doctor->file);
+}
+
+static void
+check_broker(const struct doctor_broker *named, void *arg)
 {
         struct doctor *doctor = arg;
+        struct doctor_broker broker = *named;
 
-        if (terminal_is_interrupted() || !doctor_broker_check(doctor, broker) || doctor->usable != NULL)
+        if (terminal_is_interrupted() || !doctor_broker_check(doctor, &broker))
                 return;
+        if (doctor->usable != NULL) {
+                compare_clusters(doctor, &broker);
+                return;
+        }
         doctor->usable = mem_alloc(sizeof(*doctor->usable));
-        *doctor->usable = *broker;
+        *doctor->usable = broker;
 }
 
 void

@@ -2,13 +2,15 @@
 #define CLI_DOCTOR_KAFKA_H
 
 #include "cli/doctor.h"
+#include "kafka/inquiry.h"
 #include "kafka/offsets.h"
 
 /* A broker by its name, as in bootstrap.servers or advertised by itself. */
 struct doctor_broker {
         char host[256];
         char port[16];
-        int32_t id; /* -1: of bootstrap.servers */
+        int32_t id;                         /* -1: of bootstrap.servers */
+        char cluster[INQUIRY_CLUSTER_SIZE]; /* from doctor_broker_check(); "": unknown */
 };
 
 /**
@@ -16,7 +18,7 @@ struct doctor_broker {
  * Report for one broker, step by step: name resolution, connection, TLS, login. Returns whether all
  * succeeded.
  */
-int doctor_broker_check(struct doctor *doctor, const struct doctor_broker *broker);
+int doctor_broker_check(struct doctor *doctor, struct doctor_broker *broker);
 
 /* Read HOST:PORT, with or without PROTOCOL:// before it. Returns 0 or -1. */
 int doctor_broker_parse(const char *text, size_t len, struct doctor_broker *broker) MUST_CHECK;
@@ -26,8 +28,8 @@ int doctor_broker_parse(const char *text, size_t len, struct doctor_broker *brok
 const char *doctor_broker_format(const struct doctor_broker *broker, char text[DOCTOR_BROKER_TEXT_SIZE]);
 
 /*
- * Report why a step could not ask Kafka: what this account may not see, or retention has deleted meanwhile, is
- * not verified; a failure otherwise, since the steps before have reached Kafka.
+ * Report why a step could not ask Kafka: what this account may not see, or retention has deleted meanwhile,
+ * is not verified; a failure otherwise, since the steps before have reached Kafka.
  */
 void doctor_kafka_report(struct doctor *doctor, enum range_result why, const struct error *error);
 

@@ -62,12 +62,12 @@ read_topic(struct wire_answer *answer, struct inquiry_answer *topics, size_t n)
         free(name);
 }
 
-int
-inquiry_topics(struct dial *dial, struct inquiry_answer *topics, size_t n, struct error *error)
+/* Ask for topics, and read the answer up to the id of the cluster. Returns 0, or -1 with the reason. */
+static int
+ask_metadata(struct dial *dial, const struct inquiry_answer *topics, size_t n, struct wire_answer *answer,
+             struct error *error)
 {
         struct wire_request request;
-        struct wire_answer answer;
-        int result;
 
         wire_begin(&request, WIRE_METADATA, 8);
         wire_put(&request, (int64_t)n, 4);
@@ -76,15 +76,40 @@ inquiry_topics(struct dial *dial, struct inquiry_answer *topics, size_t n, struc
         wire_put(&request, 0, 1); /* do not create topics */
         wire_put(&request, 0, 1); /* operations on the cluster are not asked for */
         wire_put(&request, 1, 1); /* operations on topics are */
-        result = call(dial, &request, &answer, error);
+        if (call(dial, &request, answer, error) != 0)
+                return -1;
+        wire_skip(answer, 4);
+        for (int32_t i = wire_get_count(answer); i > 0 && !answer->is_short; i--) {
+                wire_skip(answer, 4);
+                wire_skip_string(answer);
+                wire_skip(answer, 4);
+                wire_skip_string(answer);
+        }
+        return 0;
+}
+
+int
+inquiry_cluster(struct dial *dial, char id[INQUIRY_CLUSTER_SIZE], struct error *error)
+{
+        struct wire_answer answer;
+        int result = ask_metadata(dial, NULL, 0, &answer, error);
+
         if (result == 0) {
-                wire_skip(&answer, 4);
-                for (int32_t i = wire_get_count(&answer); i > 0 && !answer.is_short; i--) {
-                        wire_skip(&answer, 4);
-                        wire_skip_string(&answer);
-                        wire_skip(&answer, 4);
-                        wire_skip_string(&answer);
-                }
+                char *text = wire_get_string(&answer);
+
+                (void)snprintf(id, INQUIRY_CLUSTER_SIZE, "%s", text);
+                free(text);
+        }
+        return end(&answer, result, error);
+}
+
+int
+inquiry_topics(struct dial *dial, struct inquiry_answer *topics, size_t n, struct error *error)
+{
+        struct wire_answer answer;
+        int result = ask_metadata(dial, topics, n, &answer, error);
+
+        if (result == 0) {
                 wire_skip_string(&answer);
                 wire_skip(&answer, 4);
                 for (int32_t i = wire_get_count(&answer); i > 0 && !answer.is_short; i--)

@@ -21,6 +21,8 @@ enum inquiry_operation {
         INQUIRY_DESCRIBE_CONFIGS = 1 << 10,
 };
 
+#define INQUIRY_CLUSTER_SIZE 64
+
 /* The answer about a topic or a group. */
 struct inquiry_answer {
         const char *name;
@@ -67,6 +69,9 @@ int inquiry_group(struct dial *coordinator, struct inquiry_answer *group, struct
  */
 int inquiry_transactional_id(struct dial *coordinator, const char *name, int *code,
                              struct error *error) MUST_CHECK;
+
+/* Read the id of the broker's cluster, "" if it does not say. Returns 0, or -1 with the reason. */
+int inquiry_cluster(struct dial *dial, char id[INQUIRY_CLUSTER_SIZE], struct error *error) MUST_CHECK;
 
 /* Get a producer id, as every idempotent producer does. *code receives Kafka's error. */
 int inquiry_producer_id(struct dial *dial, int *code, struct error *error) MUST_CHECK;

@@ -283,6 +283,16 @@ def test_one_broker_of_several_is_enough_to_go_on(shared, broker, healthy):
     assert any(line.startswith("✓ topic ") for line in checkup.lines)
 
 
+def test_brokers_of_two_clusters(installation, broker):
+    with Cluster() as other:
+        config = by_sockets(installation)
+        config["kafka"]["bootstrap.servers"] = f"{broker.bootstrap}, {other.bootstrap}"
+        checkup = examine(installation, config)
+    expect(checkup, EX_CONFIG, f"cluster {other.bootstrap}: this broker is of the cluster ", f"but {broker.bootstrap} is of the cluster ",
+           "remedy: name only brokers of one cluster in bootstrap.servers of ")
+    assert any(line.startswith("- client: needs what failed above (brokers)") for line in checkup.lines), checkup.lines
+
+
 @pytest.mark.parametrize("address, cannot", [("kafka-internal.invalid:9092", "resolve kafka-internal.invalid"), (None, "connect 127.0.0.1:")])
 def test_advertised_address_that_this_machine_cannot_reach(tmp_path, address, cannot):
     with socket.socket() as reserved:
