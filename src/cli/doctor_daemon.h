@@ -35,6 +35,9 @@ void doctor_refusals_check(struct doctor *doctor);
 /* Warn of deliveries that the daemon has put into quarantine lately. */
 void doctor_quarantine_check(struct doctor *doctor);
 
+/* Report that the router has put a test delivery into quarantine, for this reason. */
+void doctor_quarantine_report(struct doctor *doctor, const char *reason);
+
 /* doctor_spool.c: Report what is wrong with the receiver's spool, if it has one. */
 void doctor_spool_check(struct doctor *doctor);
 void doctor_state_check(struct doctor *doctor);

@@ -33,6 +33,21 @@ const char *doctor_broker_format(const struct doctor_broker *broker, char text[D
  */
 void doctor_kafka_report(struct doctor *doctor, enum range_result why, const struct error *error);
 
+/**
+ * doctor_transactions_list(offsets, topic, n, error):
+ * List what an open transaction hides now in each of n partitions, from its first record on; an empty range
+ * where there is none. Returns an array that the caller frees; NULL with the reason.
+ */
+struct range *doctor_transactions_list(struct offsets *offsets, const char *topic, size_t n,
+                                       struct error *error) MUST_CHECK;
+
+/* Empty the ranges whose transaction has ended. Returns the number of the others, or -1 with the reason. */
+int doctor_transactions_look(struct offsets *offsets, struct range *open, size_t n,
+                             struct error *error) MUST_CHECK;
+
+/* Report those that have stayed open. */
+void doctor_transactions_report(struct doctor *doctor, const struct range *open, size_t n);
+
 /* Return why the last call of offsets, which may be NULL, has failed. */
 enum range_result doctor_kafka_why(const struct offsets *offsets);
 

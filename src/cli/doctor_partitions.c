@@ -29,6 +29,8 @@ struct waiting {
         size_t n;
         int64_t *first_ms; /* when the first of them was appended */
         int64_t *committed;
+        struct range *open; /* what open transactions hide */
+        int n_open;
 };
 
 /* Forget the partitions whose committed offset is beyond the first record that waits. Returns 0, or -1. */
@@ -42,7 +44,8 @@ drop_decided(struct waiting *waiting, const struct config *config, struct error 
                 if (waiting->committed[i] > waiting->ranges[i].from)
                         waiting->ranges[i].to = waiting->ranges[i].from;
         }
-        return 0;
+        waiting->n_open = doctor_transactions_look(waiting->offsets, waiting->open, waiting->n, error);
+        return waiting->n_open < 0 ? -1 : 0;
 }
 
 /* Find the partitions in which records wait now. Returns as range_read(). */
@@ -55,6 +58,10 @@ find_waiting(struct waiting *waiting, const struct config *config, struct error 
         if (waiting->offsets == NULL ||
             offsets_stable_ranges(waiting->offsets, config->deliveries_topic, &waiting->ranges, &waiting->n,
                                   KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
+                return doctor_kafka_why(waiting->offsets);
+        waiting->open =
+            doctor_transactions_list(waiting->offsets, config->deliveries_topic, waiting->n, error);
+        if (waiting->open == NULL)
                 return doctor_kafka_why(waiting->offsets);
         waiting->committed = mem_alloc(waiting->n * sizeof(*waiting->committed));
         waiting->first_ms = mem_alloc(waiting->n * sizeof(*waiting->first_ms));
@@ -137,26 +144,30 @@ wait_for_routers(struct doctor *doctor, struct waiting *waiting)
         int64_t until_ms = clock_monotonic_ms() + DECIDE_TIMEOUT_MS;
         enum range_result result;
         struct error error;
+        int is_done;
 
         result = find_waiting(waiting, doctor->config, &error);
         if (result != RANGE_DONE) {
                 doctor_kafka_report(doctor, result, &error);
                 return;
         }
-        while (next_waiting(waiting, 0) < waiting->n && clock_monotonic_ms() < until_ms &&
-               !terminal_is_interrupted()) {
-                clock_sleep_ms(PAUSE_MS);
+        do {
                 if (drop_decided(waiting, doctor->config, &error) != 0) {
                         doctor_kafka_report(doctor, doctor_kafka_why(waiting->offsets), &error);
                         return;
                 }
-        }
-        if (next_waiting(waiting, 0) == waiting->n)
+                is_done = next_waiting(waiting, 0) == waiting->n && waiting->n_open == 0;
+                if (!is_done)
+                        clock_sleep_ms(PAUSE_MS);
+        } while (!is_done && clock_monotonic_ms() < until_ms && !terminal_is_interrupted());
+        if (is_done)
                 doctor_pass(doctor, "%zu, and in none a delivery waits without being decided", waiting->n);
         else if (terminal_is_interrupted())
                 doctor_skip(doctor, "interrupted");
-        else
+        else if (next_waiting(waiting, 0) < waiting->n)
                 report_waiting(doctor, waiting);
+        else
+                doctor_transactions_report(doctor, waiting->open, waiting->n);
 }
 
 void
@@ -170,6 +181,7 @@ doctor_check_partitions(struct doctor *doctor)
         wait_for_routers(doctor, &waiting);
         offsets_free(waiting.offsets);
         free(waiting.ranges);
+        free(waiting.open);
         free(waiting.committed);
         free(waiting.first_ms);
 }

@@ -1,6 +1,7 @@
 #include "cli/doctor_daemon.h"
 
 #include <string.h>
+#include <sysexits.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -80,4 +81,40 @@ doctor_quarantine_check(struct doctor *doctor)
                     "%.0f deliver%s quarantined since the start of gatepostd, the last as %s: %s; consumers "
                     "do not get them: gatepost quarantine list",
                     n, n == 1 ? "y" : "ies", reason == NULL ? "" : reason, detail == NULL ? "" : detail);
+}
+
+/* What to do about a reason to quarantine a test delivery. */
+static const struct {
+        const char *reason;
+        const char *remedy;
+} remedies[] = {
+    {"unverified",
+     "the router has verify = on, and other secrets, header_prefix or tolerance than the receiver: "
+     "give both the same, then: systemctl reload gatepostd on the router's machine"},
+    {"missing-kind",
+     "give the router the `kind` of this file, then: systemctl reload gatepostd on its machine"},
+    {"unknown-kind",
+     "restart the router if it is older than version 0.2.0; else give it the `kind` of this file, then: "
+     "systemctl reload gatepostd on its machine"},
+    {"unknown-source",
+     "give the router the sources of the receiver, by the same names, then: systemctl reload "
+     "gatepostd on its machine"},
+};
+
+void
+doctor_quarantine_report(struct doctor *doctor, const char *reason)
+{
+        size_t r = 0;
+
+        while (r < ARRAY_LEN(remedies) &&
+               strncmp(reason, remedies[r].reason, strlen(remedies[r].reason)) != 0)
+                r++;
+        doctor_fail(doctor, EX_CONFIG,
+                    "the router has quarantined it, and may do so with genuine deliveries: %s", reason);
+        doctor_remedy(
+            doctor, "%s",
+            r < ARRAY_LEN(remedies)
+                ? remedies[r].remedy
+                : "compare the sources of the router and of this file; gatepost-consumers(7) explains "
+                  "the reason");
 }

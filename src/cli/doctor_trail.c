@@ -36,6 +36,8 @@ struct doctor_trail {
         size_t n_ranges;
         struct range *quarantine; /* likewise; NULL: this account may not read it */
         size_t n_quarantine;
+        struct range *open; /* what open transactions hide of `deliveries`, when the records were not found */
+        int n_open;
         double n_spooled;      /* deliveries in the receiver's spool, when the records were not found */
         char *reason;          /* why the router has quarantined a test delivery; NULL: it has not */
         struct error error;    /* why it cannot be followed; empty: it can */
@@ -82,6 +84,7 @@ doctor_trail_free(struct doctor_trail *trail)
         offsets_free(trail->offsets);
         free(trail->ranges);
         free(trail->quarantine);
+        free(trail->open);
         free(trail->reason);
         free(trail->items);
         free(trail);
@@ -205,6 +208,23 @@ count_spooled(struct doctor *doctor)
         return n;
 }
 
+/* Count the open transactions that have been there since the first call. Returns 0, or -1 with the reason. */
+static int
+count_open(struct doctor_trail *trail)
+{
+        if (trail->open == NULL)
+                trail->open =
+                    doctor_transactions_list(trail->offsets, trail->doctor->config->deliveries_topic,
+                                             trail->n_ranges, &trail->error);
+        trail->n_open = trail->open == NULL ? -1
+                                            : doctor_transactions_look(trail->offsets, trail->open,
+                                                                       trail->n_ranges, &trail->error);
+        if (trail->n_open >= 0)
+                return 0;
+        trail->why = doctor_kafka_why(trail->offsets);
+        return -1;
+}
+
 /*
  * Find the records of the deliveries, which an open transaction of `quarantine release` may hide for a
  * time, and which the receiver may append from its spool later. Returns 1, or 0 if they are not there; -1
@@ -225,7 +245,10 @@ find_records(struct doctor_trail *trail)
                         return error_set(&trail->error, "interrupted");
                 if (clock_monotonic_ms() >= until_ms) {
                         trail->n_spooled = count_spooled(trail->doctor);
-                        if (trail->n_spooled == 0 || clock_monotonic_ms() - began_ms >= DECIDE_TIMEOUT_MS)
+                        if (count_open(trail) != 0)
+                                return -1;
+                        if ((trail->n_spooled == 0 && trail->n_open == 0) ||
+                            clock_monotonic_ms() - began_ms >= DECIDE_TIMEOUT_MS)
                                 return 0;
                         until_ms = clock_monotonic_ms() + FIND_TIMEOUT_MS; /* also after the last one */
                 }
@@ -303,42 +326,6 @@ report_undecided(struct doctor *doctor, const char *topic)
                       topic);
 }
 
-/* What to do about a reason to quarantine a test delivery. */
-static const struct {
-        const char *reason;
-        const char *remedy;
-} remedies[] = {
-    {"unverified",
-     "the router has verify = on, and other secrets, header_prefix or tolerance than the receiver: "
-     "give both the same, then: systemctl reload gatepostd on the router's machine"},
-    {"missing-kind",
-     "give the router the `kind` of this file, then: systemctl reload gatepostd on its machine"},
-    {"unknown-kind",
-     "restart the router if it is older than version 0.2.0; else give it the `kind` of this file, then: "
-     "systemctl reload gatepostd on its machine"},
-    {"unknown-source",
-     "give the router the sources of the receiver, by the same names, then: systemctl reload "
-     "gatepostd on its machine"},
-};
-
-static void
-report_quarantined(struct doctor *doctor, const char *reason)
-{
-        size_t r = 0;
-
-        while (r < ARRAY_LEN(remedies) &&
-               strncmp(reason, remedies[r].reason, strlen(remedies[r].reason)) != 0)
-                r++;
-        doctor_fail(doctor, EX_CONFIG,
-                    "the router has quarantined it, and may do so with genuine deliveries: %s", reason);
-        doctor_remedy(
-            doctor, "%s",
-            r < ARRAY_LEN(remedies)
-                ? remedies[r].remedy
-                : "compare the sources of the router and of this file; gatepost-consumers(7) explains "
-                  "the reason");
-}
-
 /*
  * The router has decided: it should have recognised the deliveries. A router with another configuration may
  * not.
@@ -361,7 +348,7 @@ report_decided(struct doctor *doctor, struct doctor_trail *trail)
                 json_tree_free(status);
         }
         if (trail->reason != NULL) {
-                report_quarantined(doctor, trail->reason);
+                doctor_quarantine_report(doctor, trail->reason);
         } else if (!is_read && trail->why != RANGE_DONE && trail->why != RANGE_DENIED) {
                 doctor_kafka_report(doctor, trail->why, &trail->error);
         } else if (!is_read) {
@@ -408,6 +395,10 @@ report_not_found(struct doctor *doctor, const struct doctor_trail *trail)
                 doctor_remedy(doctor,
                               "see why Kafka is slow or does not take them: journalctl -u gatepostd; run it "
                               "again when the spool is empty, by gatepost status");
+                return;
+        }
+        if (trail->n_open > 0) {
+                doctor_transactions_report(doctor, trail->open, trail->n_ranges);
                 return;
         }
         doctor_fail(
