@@ -113,6 +113,10 @@ void doctor_check_service(struct doctor *doctor);
 /* doctor_files.c: Say what to do about a file that this user may not read; the path may be NULL. */
 void doctor_files_advise(struct doctor *doctor, const char *path);
 
+/* doctor_clock.c: Compare the broker's clock, by which it stamped a record in between, with ours. */
+void doctor_clock_learn(struct doctor *doctor, const rd_kafka_message_t *message, int64_t sent_ms,
+                        int64_t answered_ms);
+
 /* Close the connections to Kafka, in doctor_kafka.c. */
 void doctor_kafka_close(struct doctor *doctor);
 

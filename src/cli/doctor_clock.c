@@ -35,3 +35,21 @@ doctor_check_clock(struct doctor *doctor)
         else
                 doctor_pass(doctor, "differs from the broker's by %" PRId64 " ms at most", skew_ms);
 }
+
+void
+doctor_clock_learn(struct doctor *doctor, const rd_kafka_message_t *message, int64_t sent_ms,
+                   int64_t answered_ms)
+{
+        rd_kafka_timestamp_type_t type;
+        int64_t stamped_ms = rd_kafka_message_timestamp(message, &type);
+
+        if (type != RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME)
+                return;
+        doctor->knows_skew = 1;
+        if (stamped_ms < sent_ms)
+                doctor->skew_ms = stamped_ms - sent_ms;
+        else if (stamped_ms > answered_ms)
+                doctor->skew_ms = stamped_ms - answered_ms;
+        else
+                doctor->skew_ms = 0;
+}

@@ -40,6 +40,10 @@ void doctor_quarantine_report(struct doctor *doctor, const char *reason);
 
 /* doctor_spool.c: Report what is wrong with the receiver's spool, if it has one. */
 void doctor_spool_check(struct doctor *doctor);
+
+/* Return the number of deliveries in the spool of this machine's receiver. */
+double doctor_spool_count(const struct doctor *doctor);
+
 void doctor_state_check(struct doctor *doctor);
 
 /*

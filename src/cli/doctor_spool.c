@@ -98,3 +98,13 @@ doctor_state_check(struct doctor *doctor)
         else
                 doctor_pass(doctor, "%.0f files", status_number(state, "files"));
 }
+
+double
+doctor_spool_count(const struct doctor *doctor)
+{
+        struct json_value *status = doctor_daemon_status(doctor);
+        double n = status_number(json_tree_get(status, "spool"), "records");
+
+        json_tree_free(status);
+        return n;
+}

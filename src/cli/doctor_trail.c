@@ -19,12 +19,14 @@
 #define DECIDE_TIMEOUT_MS 30000
 #define FIND_TIMEOUT_MS 5000
 #define PAUSE_MS 50
+#define UNKNOWN INT64_MIN
 
 struct sent {
         char delivery_id[SIGN_ID_SIZE];
         int64_t sent_ms, answered_ms;
         int32_t partition; /* -1: not found in `deliveries` */
         int64_t offset;
+        int64_t committed_first, committed; /* in its partition, by the first and the last look; -1: none */
 };
 
 struct doctor_trail {
@@ -97,27 +99,12 @@ doctor_trail_add(struct doctor_trail *trail, const char *delivery_id, int64_t se
 
         trail->items = mem_resize(trail->items, trail->n + 1, sizeof(*trail->items));
         sent = &trail->items[trail->n++];
-        *sent = (struct sent){.sent_ms = sent_ms, .answered_ms = answered_ms, .partition = -1};
+        *sent = (struct sent){.sent_ms = sent_ms,
+                              .answered_ms = answered_ms,
+                              .partition = -1,
+                              .committed_first = UNKNOWN};
         (void)snprintf(sent->delivery_id, sizeof(sent->delivery_id), "%s", delivery_id);
         trail->answered_ms = clock_monotonic_ms();
-}
-
-/* Compare the broker's clock with ours: it stamped the record between sending and the answer. */
-static void
-learn_clock(struct doctor *doctor, const struct sent *sent, const rd_kafka_message_t *message)
-{
-        rd_kafka_timestamp_type_t type;
-        int64_t stamped_ms = rd_kafka_message_timestamp(message, &type);
-
-        if (type != RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME)
-                return;
-        doctor->knows_skew = 1;
-        if (stamped_ms < sent->sent_ms)
-                doctor->skew_ms = stamped_ms - sent->sent_ms;
-        else if (stamped_ms > sent->answered_ms)
-                doctor->skew_ms = stamped_ms - sent->answered_ms;
-        else
-                doctor->skew_ms = 0;
 }
 
 /* Return the test delivery of a record, or NULL. */
@@ -145,7 +132,7 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
         if (sent != NULL) {
                 sent->partition = message->partition;
                 sent->offset = message->offset;
-                learn_clock(trail->doctor, sent, message);
+                doctor_clock_learn(trail->doctor, message, sent->sent_ms, sent->answered_ms);
         }
         return RANGE_GO_ON;
 }
@@ -197,17 +184,6 @@ are_found(const struct doctor_trail *trail)
         return i == trail->n;
 }
 
-/* Return the number of deliveries in the spool of this machine's receiver. */
-static double
-count_spooled(struct doctor *doctor)
-{
-        struct json_value *status = doctor_daemon_status(doctor);
-        double n = status_number(json_tree_get(status, "spool"), "records");
-
-        json_tree_free(status);
-        return n;
-}
-
 /* Count the open transactions that have been there since the first call. Returns 0, or -1 with the reason. */
 static int
 count_open(struct doctor_trail *trail)
@@ -244,7 +220,7 @@ find_records(struct doctor_trail *trail)
                 if (terminal_is_interrupted())
                         return error_set(&trail->error, "interrupted");
                 if (clock_monotonic_ms() >= until_ms) {
-                        trail->n_spooled = count_spooled(trail->doctor);
+                        trail->n_spooled = doctor_spool_count(trail->doctor);
                         if (count_open(trail) != 0)
                                 return -1;
                         if ((trail->n_spooled == 0 && trail->n_open == 0) ||
@@ -268,8 +244,14 @@ are_decided(struct doctor_trail *trail)
         if (result != 0)
                 trail->why = doctor_kafka_why(trail->offsets);
         result = result == 0 ? 1 : -1;
-        for (size_t i = 0; i < trail->n && result == 1; i++)
-                result = committed[trail->items[i].partition] > trail->items[i].offset;
+        for (size_t i = 0; i < trail->n && result >= 0; i++) {
+                struct sent *sent = &trail->items[i];
+
+                sent->committed = committed[sent->partition];
+                if (sent->committed_first == UNKNOWN)
+                        sent->committed_first = sent->committed;
+                result &= sent->committed > sent->offset;
+        }
         free(committed);
         return result;
 }
@@ -315,9 +297,38 @@ report_lost(struct doctor *doctor, const struct doctor_trail *trail)
                 doctor_kafka_report(doctor, trail->why, &trail->error);
 }
 
-static void
-report_undecided(struct doctor *doctor, const char *topic)
+/* Return how many deliveries are before an undecided one; 0 if the router decides none of them. */
+static int64_t
+count_before(const struct doctor_trail *trail)
 {
+        int64_t most = 0;
+
+        for (size_t i = 0; i < trail->n; i++) {
+                const struct sent *sent = &trail->items[i];
+                int64_t n = sent->offset - (sent->committed < 0 ? 0 : sent->committed);
+
+                if (sent->committed > sent->offset)
+                        continue;
+                if (sent->committed == sent->committed_first)
+                        return 0;
+                most = n > most ? n : most;
+        }
+        return most;
+}
+
+static void
+report_undecided(struct doctor *doctor, const struct doctor_trail *trail, const char *topic)
+{
+        int64_t n_before = doctor->config->embedded ? 0 : count_before(trail);
+
+        if (n_before > 0) {
+                doctor_warn(
+                    doctor,
+                    "not decided within %d s: a router is catching up, and about %" PRId64
+                    " deliveries wait before it; run it again when the lag is over, by gatepost status",
+                    DECIDE_TIMEOUT_MS / 1000, n_before);
+                return;
+        }
         doctor_fail(doctor, EX_UNAVAILABLE, "the router has not decided on it within %d s",
                     DECIDE_TIMEOUT_MS / 1000);
         doctor_remedy(doctor,
@@ -378,7 +389,7 @@ wait_for_router(struct doctor *doctor, struct doctor_trail *trail)
         else if (result < 0)
                 report_lost(doctor, trail);
         else if (result == 0)
-                report_undecided(doctor, doctor->config->deliveries_topic);
+                report_undecided(doctor, trail, doctor->config->deliveries_topic);
         else
                 report_decided(doctor, trail);
 }

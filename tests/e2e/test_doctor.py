@@ -17,7 +17,7 @@ import time
 
 import pytest
 from cluster import Cluster
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 import http_client
 import protocol
@@ -1471,6 +1471,32 @@ def examine_until(installation, config, mark, then, *arguments):
     stderr = process.stderr.read()
     assert_no_sanitizer_report(stderr)
     return Checkup(subprocess.CompletedProcess(process.args, process.wait(60), "".join(lines), stderr))
+
+
+def test_router_that_catches_up_is_a_warning(installation):
+    """Offsets that are committed one by one are those of a slow router."""
+    installation.create_topics()
+    receiver = installation.start(by_sockets(installation, "receiver"))
+    installation.kafka.append([Delivery() for _ in range(900)])
+    both = by_sockets(installation)
+    both["receiver"]["listen"], both["admin"]["listen"] = receiver.config["receiver"]["listen"], "off"
+    consumer = Consumer({"bootstrap.servers": installation.bootstrap, "group.id": installation.kafka.group})
+    ended = threading.Event()
+
+    def decide():
+        for offset in range(1, 200):
+            consumer.commit(offsets=[TopicPartition(installation.kafka.deliveries, partition, offset) for partition in range(3)],
+                            asynchronous=False)
+            if ended.wait(0.5):
+                break
+    thread = threading.Thread(target=decide)
+    checkup = examine_until(installation, both, "✓ delivery ", thread.start)
+    ended.set()
+    thread.join(60)
+    consumer.close()
+    (warning,) = [line for line in checkup.having("!") if line.startswith("! router ")]
+    assert "not decided within 30 s: a router is catching up, and about " in warning and "gatepost status" in warning
+    assert checkup.status == 0 and checkup.having("✗") == [], checkup.lines
 
 
 def test_kafka_is_lost_on_the_way(tmp_path):
