@@ -142,6 +142,8 @@ topic_settings_limit(enum topic_limit limit)
 void
 topic_settings_read_limit(struct topic_state *state, const char *name, const char *value)
 {
+        if (strcmp(name, "segment.bytes") == 0)
+                state->segment_bytes = strtoll(value, NULL, 10);
         for (enum topic_limit l = 0; l < TOPIC_N_LIMITS; l++) {
                 if (strcmp(limit_names[l], name) != 0)
                         continue;

@@ -45,6 +45,7 @@ struct topic_state {
         int64_t retention_ms;    /* -1: unlimited */
         int64_t retention_bytes; /* -1: unlimited */
         int64_t max_message_bytes;
+        int64_t segment_bytes; /* 0: unknown */
         int64_t min_insync_replicas;
         int log_append_time;
         int unclean_election;
@@ -78,7 +79,7 @@ void topic_settings_read(struct topic_state *state, enum topic_setting setting, 
 /* Return Kafka's name of a limit. */
 const char *topic_settings_limit(enum topic_limit limit);
 
-/* Read a limit into the state of a topic, if that is its name. */
+/* Read a limit, of times or of segments, into the state of a topic, if that is its name. */
 void topic_settings_read_limit(struct topic_state *state, const char *name, const char *value);
 
 /**

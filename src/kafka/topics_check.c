@@ -17,6 +17,7 @@
 #define PAUSE_MS 100
 #define DEADLINE_MS 10000
 #define CLOCKS_MS 30000 /* the clocks of two machines may differ by a tenth of the default `tolerance` */
+#define SEGMENT_BYTES INT64_C(1073741824) /* Kafka's default */
 #define HOUR_MS INT64_C(3600000)
 
 /* A check of one topic, and the receiver of its findings. */
@@ -78,18 +79,28 @@ check_retention(const struct topic_check *check)
         report_setting(check, fatal, what, setting);
 }
 
+/* Check a limit of the size of records. */
 static void
-check_record_size(const struct topic_check *check)
+check_limit(const struct topic_check *check, const char *name, int64_t bytes, int64_t remedy)
 {
         char what[128], setting[64];
 
-        if (check->state->max_message_bytes >= config_max_record(check->config))
+        if (bytes >= config_max_record(check->config))
                 return;
-        (void)snprintf(what, sizeof(what), "max.message.bytes is %" PRId64 ", less than max_body and 64 KiB",
-                       check->state->max_message_bytes);
-        (void)snprintf(setting, sizeof(setting), "max.message.bytes=%" PRId64,
-                       config_max_record(check->config));
+        (void)snprintf(what, sizeof(what), "%s is %" PRId64 ", less than max_body and 64 KiB", name, bytes);
+        (void)snprintf(setting, sizeof(setting), "%s=%" PRId64, name, remedy);
         report_setting(check, 1, what, setting);
+}
+
+/* Kafka also refuses what does not fit into a segment. */
+static void
+check_record_size(const struct topic_check *check)
+{
+        const struct topic_state *state = check->state;
+
+        check_limit(check, "max.message.bytes", state->max_message_bytes, config_max_record(check->config));
+        if (state->segment_bytes != 0)
+                check_limit(check, "segment.bytes", state->segment_bytes, SEGMENT_BYTES);
 }
 
 /* Receivers with another configuration may write records larger than this configuration's max_body. */

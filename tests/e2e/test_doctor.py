@@ -515,6 +515,18 @@ def test_short_retention(installation):
     assert checkup.cause.count("kafka-configs.sh") == 1
 
 
+@pytest.mark.parametrize("topic", ["deliveries", "invoice.accepted"])
+def test_segments_that_are_smaller_than_a_record(installation, topic):
+    """Kafka refuses a record that does not fit into a segment."""
+    installation.create_topics()
+    config, topic = by_sockets(installation), f"{installation.prefix}.{topic}"
+    installation.kafka.configure(topic, "segment.bytes", "1048576")
+    expect(examine(installation, config), EX_CONFIG, f"topic {topic}: segment.bytes is 1048576, less than max_body and 64 KiB",
+           f"; remedy: kafka-configs.sh --bootstrap-server BROKER --alter --topic {topic} --add-config segment.bytes=1073741824")
+    installation.kafka.configure(topic, "segment.bytes", "1073741824")
+    assert installation.gatepost("topics", "list", config=config).returncode == 0
+
+
 @pytest.mark.parametrize("topic, option, value, default", [
     ("invoice.accepted", "before", "0", "9223372036854775807"), ("quarantine", "before", "59999", "9223372036854775807"),
     ("invoice.accepted", "after", "29999", "3600000"), ("deliveries", "before", "1000", "9223372036854775807")])
