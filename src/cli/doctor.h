@@ -59,6 +59,7 @@ struct doctor {
         struct doctor_broker *usable; /* a broker that takes our requests; NULL: none */
         int has_two_clusters;         /* among the brokers of bootstrap.servers */
         rd_kafka_t *client;           /* NULL: not connected */
+        int n_brokers;                /* those that run */
         int reaches_kafka;            /* librdkafka did, with the present configuration */
         struct json_value *status;    /* of the daemon, from /status; NULL: unknown */
         int is_daemon_outdated;       /* it has not loaded the files as they are now */

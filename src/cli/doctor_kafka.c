@@ -156,6 +156,7 @@ doctor_check_client(struct doctor *doctor)
                 return;
         }
         doctor->reaches_kafka = 1;
+        doctor->n_brokers = metadata->broker_cnt;
         doctor_pass(doctor, "librdkafka %s connects; %d broker%s", rd_kafka_version_str(),
                     metadata->broker_cnt, metadata->broker_cnt == 1 ? "" : "s");
         rd_kafka_metadata_destroy(metadata);

@@ -18,6 +18,20 @@ struct topic_report {
         size_t n;
 };
 
+/* Warn if one broker alone has a partition although there are others. Returns whether it does. */
+static int
+check_replicas(struct doctor *doctor, const struct topic_state *state)
+{
+        if (!state->exists || state->replicas != 1 || doctor->n_brokers < 2)
+                return 0;
+        doctor_warn(doctor,
+                    "a partition has 1 replica, but there are %d brokers: when its broker is down, Gatepost "
+                    "stops, and with its disk the records are lost; add replicas by "
+                    "kafka-reassign-partitions.sh",
+                    doctor->n_brokers);
+        return 1;
+}
+
 static void
 on_finding(const struct topic_finding *finding, void *arg)
 {
@@ -73,6 +87,8 @@ check_topic(struct doctor *doctor, const struct topic_need *need, const struct t
         doctor_begin(doctor, "topic", "%s", need->name);
         check_writable(&report);
         topics_check(doctor->config, need, state, on_finding, &report);
+        if (check_replicas(doctor, state))
+                return;
         if (report.n == 0)
                 doctor_pass(doctor, "%d partition%s, %d replica%s", state->partitions,
                             state->partitions == 1 ? "" : "s", state->replicas,
@@ -130,6 +146,27 @@ check_keys(struct doctor *doctor, const struct topic_need *needs, const struct t
             example, count == 1 ? "" : ", and of other topics of one kind,");
 }
 
+/* The topics of Kafka itself that a router needs: for its committed offsets, and its transactions. */
+static void
+check_internal(struct doctor *doctor)
+{
+        static const struct topic_need needs[] = {{"__consumer_offsets", TOPIC_EVENTS},
+                                                  {"__transaction_state", TOPIC_EVENTS}};
+        struct topic_state states[ARRAY_LEN(needs)];
+        struct error ignored;
+
+        if (doctor->n_brokers < 2 ||
+            topics_describe_partitions(doctor->client, needs, ARRAY_LEN(needs), states,
+                                       KAFKA_ACCESS_TIMEOUT_MS, &ignored) != 0)
+                return;
+        for (size_t i = 0; i < ARRAY_LEN(needs); i++) {
+                if (!states[i].exists || states[i].replicas != 1)
+                        continue; /* or this account may not see it */
+                doctor_begin(doctor, "topic", "%s", needs[i].name);
+                (void)check_replicas(doctor, &states[i]);
+        }
+}
+
 void
 doctor_check_topics(struct doctor *doctor)
 {
@@ -152,8 +189,10 @@ doctor_check_topics(struct doctor *doctor)
         } else {
                 for (size_t i = 0; i < n_checked; i++)
                         check_topic(doctor, &needs[i], &states[i]);
-                if (config->roles & CONFIG_ROUTER)
+                if (config->roles & CONFIG_ROUTER) {
+                        check_internal(doctor);
                         check_keys(doctor, needs, states, n_checked);
+                }
         }
         free(states);
         free(needs);

@@ -591,6 +591,26 @@ def test_too_few_replicas_in_sync(tmp_path):
     assert any(line.startswith(f"✓ topic {site.prefix}.quarantine") for line in checkup.lines)
 
 
+def test_topics_with_one_replica_on_several_brokers(tmp_path):
+    """Also those of Kafka itself, which a router needs as much."""
+    with Cluster(nodes=3, properties={"offsets.topic.replication.factor": 1, "transaction.state.log.replication.factor": 1,
+                                      "transaction.state.log.min.isr": 1}) as cluster:
+        site = Installation(tmp_path, cluster.bootstrap)
+        try:
+            config = by_sockets(site)
+            own = f"{site.prefix}.quarantine"
+            site.kafka.create(own, 3, min_insync_replicas="1", max_message_bytes=str(2 << 20), cleanup_policy="delete")
+            done = site.gatepost("topics", "create", "--partitions", "3", config=config)
+            assert done.returncode == 0, done.stderr
+            daemon = site.start(config)
+            checkup = examine(site, file_of(daemon))
+        finally:
+            site.clean_up()
+    assert checkup.status == 0, checkup.lines
+    warned = {line.split()[2].rstrip(":") for line in checkup.having("!") if " has 1 replica, but there are 3 brokers: " in line}
+    assert warned == {own, "__consumer_offsets", "__transaction_state"}, checkup.lines
+
+
 # The daemon
 
 @pytest.fixture
