@@ -72,15 +72,16 @@ doctor_quarantine_check(struct doctor *doctor)
         doctor_begin(doctor, "quarantine", "%s", "");
         last = recent->first; /* the newest */
         if (last == NULL || !is_recent(last)) {
-                doctor_pass(doctor, "no delivery quarantined within an hour");
+                doctor_pass(doctor, "no delivery quarantined by this router within an hour");
                 return;
         }
         reason = json_tree_text(last, "reason");
         detail = json_tree_text(last, "detail");
-        doctor_warn(doctor,
-                    "%.0f deliver%s quarantined since the start of gatepostd, the last as %s: %s; consumers "
-                    "do not get them: gatepost quarantine list",
-                    n, n == 1 ? "y" : "ies", reason == NULL ? "" : reason, detail == NULL ? "" : detail);
+        doctor_warn(
+            doctor,
+            "%.0f deliver%s quarantined by this router since its start, the last as %s: %s; consumers "
+            "do not get them: gatepost quarantine list",
+            n, n == 1 ? "y" : "ies", reason == NULL ? "" : reason, detail == NULL ? "" : detail);
 }
 
 /* What to do about a reason to quarantine a test delivery. */

@@ -1442,13 +1442,13 @@ def apart(installation):
 def test_genuine_deliveries_in_quarantine_are_a_warning(installation, apart):
     """The router verifies by another secret than the receiver."""
     receiver, router = apart
-    assert "✓ quarantine: no delivery quarantined within an hour" in examine(installation, file_of(router)).lines
+    assert "✓ quarantine: no delivery quarantined by this router within an hour" in examine(installation, file_of(router)).lines
     for number in range(1, 3):
         receiver.accept()
         waiting.until(lambda: status_of(router)["quarantined"]["unverified"] == number, 30, "the router to quarantine it")
     checkup = examine(installation, file_of(router))
     (warning,) = checkup.having("!")
-    assert checkup.status == 0 and warning.startswith("! quarantine: 2 deliveries quarantined since ") and "as unverified: " in warning
+    assert checkup.status == 0 and warning.startswith("! quarantine: 2 deliveries quarantined by this router since ") and "as unverified: " in warning
     checkup = examine(installation, file_of(router), "--to", f"http://{receiver.address}")
     expect(checkup, EX_CONFIG, "answered 401 (INVALID_SIGNATURE)", "if it is [source invoicing]", "the same secret_file of it", "verify = on",
            "on both machines")
