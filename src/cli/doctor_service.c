@@ -1,6 +1,8 @@
 #include "cli/doctor.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 #include "base/uri.h"
@@ -24,29 +26,116 @@ list_events(const struct subscription_view *view, char *text, size_t size)
         }
 }
 
+static int
+leads_to(const struct doctor *doctor, const struct config_source *source,
+         const struct subscription_view *view)
+{
+        return view->url != NULL && receiver_url_source(doctor->config, view->url) == source;
+}
+
+/* Whether the source accepts deliveries of a webhook. */
+static int
+is_accepted(const struct config_source *source, const struct subscription_view *view)
+{
+        for (size_t i = 0; i < source->n_webhook_ids; i++) {
+                if (strcmp(source->webhook_ids[i], view->id) == 0)
+                        return 1;
+        }
+        return source->n_webhook_ids == 0;
+}
+
+/* Whether there is a topic for an event of the service's list, which may be that of a family of kinds. */
+static int
+has_topic(const struct config *config, const char *event)
+{
+        char member[300];
+
+        (void)snprintf(member, sizeof(member), "%s.member", event);
+        return strchr(event, '*') != NULL || topic_table_find(config->topics, event, strlen(event)) != NULL ||
+               topic_table_find(config->topics, member, strlen(member)) != NULL;
+}
+
+/* Return the first event of a webhook for which there is no topic, or NULL. */
+static const char *
+find_unknown(const struct doctor *doctor, const struct subscription_view *view)
+{
+        for (size_t i = 0; i < view->n_events && doctor->config->roles & CONFIG_ROUTER; i++) {
+                if (!has_topic(doctor->config, view->events[i]))
+                        return view->events[i];
+        }
+        return NULL;
+}
+
+static void
+report_webhook(struct doctor *doctor, const struct subscription_view *view)
+{
+        const char *unknown = find_unknown(doctor, view);
+        char events[300], *url = uri_hide_userinfo(view->url);
+
+        list_events(view, events, sizeof(events));
+        if (unknown != NULL)
+                doctor_warn(doctor,
+                            "%.300s has the event %.255s, for which there is no topic: its deliveries go to "
+                            "quarantine as unknown-kind; give it a topic in [events] of %s, and create that: "
+                            "gatepost topics create",
+                            url, unknown, doctor->file);
+        else
+                doctor_pass(doctor, "%.300s has %s%s", url,
+                            view->shows_events ? "the events " : "unknown events", events);
+        free(url);
+}
+
+/* A webhook with the path of a source: another receiver may have it, too, so one that is accepted will do. */
+static void
+report_refused(struct doctor *doctor, const struct config_source *source,
+               const struct subscription_view *view, int is_one_accepted)
+{
+        char *url = uri_hide_userinfo(view->url);
+
+        if (is_one_accepted) {
+                doctor_warn(doctor,
+                            "%.300s has the id %.64s, which webhook_id does not list: if it leads here, its "
+                            "deliveries are refused",
+                            url, view->id);
+        } else {
+                doctor_fail(
+                    doctor, EX_CONFIG,
+                    "%.300s has the id %.64s, which webhook_id does not list, and no webhook with this "
+                    "path has another one: its deliveries are refused",
+                    url, view->id);
+                doctor_remedy(doctor,
+                              "set webhook_id = %.64s in [source %s] of %s if that is its receiver, then: "
+                              "systemctl reload gatepostd; gatepost subscriptions list shows all",
+                              view->id, source->name, doctor->file);
+        }
+        free(url);
+}
+
 static void
 check_source(struct doctor *doctor, const struct config_source *source,
              const struct subscription_views *views)
 {
-        char events[300], *url;
-        size_t n = 0;
+        size_t n = 0, n_accepted = 0;
 
-        doctor_begin(doctor, "webhook", "[source %s]", source->name);
+        for (size_t i = 0; i < views->n; i++)
+                n_accepted +=
+                    leads_to(doctor, source, &views->items[i]) && is_accepted(source, &views->items[i]);
         for (size_t i = 0; i < views->n; i++) {
-                if (views->items[i].url == NULL ||
-                    receiver_url_source(doctor->config, views->items[i].url) != source)
+                const struct subscription_view *view = &views->items[i];
+
+                if (!leads_to(doctor, source, view))
                         continue;
-                if (n++ > 0)
-                        doctor_begin(doctor, "webhook", "[source %s]", source->name);
-                list_events(&views->items[i], events, sizeof(events));
-                url = uri_hide_userinfo(views->items[i].url);
-                doctor_pass(doctor, "%.300s has %s%s", url,
-                            views->items[i].shows_events ? "the events " : "unknown events", events);
-                free(url);
+                doctor_begin(doctor, "webhook", "[source %s]", source->name);
+                n++;
+                if (is_accepted(source, view))
+                        report_webhook(doctor, view);
+                else
+                        report_refused(doctor, source, view, n_accepted > 0);
         }
-        if (n == 0)
-                doctor_warn(
-                    doctor,
+        if (n > 0)
+                return;
+        doctor_begin(doctor, "webhook", "[source %s]", source->name);
+        doctor_warn(doctor,
                     "no webhook of the service has a URL that ends with %s, so nothing is delivered here: "
                     "gatepost subscriptions ensure --url URL --events LIST --secret-file FILE",
                     source->path);

@@ -1991,11 +1991,39 @@ def subscribed(shared, healthy, service):
     return config
 
 
+def webhook(service, subscribed, events, **others):
+    """A webhook that leads here, whose id the file lists."""
+    added = service.add({"url": "https://gateway.example/webhooks/invoicing", "events": events} | others)
+    subscribed["source invoicing"]["webhook_id"] = added["id"]
+    return added
+
+
 def test_webhook_that_leads_here(shared, service, subscribed):
-    service.add({"url": "https://gateway.example/webhooks/invoicing", "events": ["*"]})
+    webhook(service, subscribed, ["*"])
     checkup = examine(shared, subscribed, "--no-send")
-    assert checkup.status == 0
-    assert "✓ webhook [source invoicing]: https://gateway.example/webhooks/invoicing has the events *" in checkup.lines
+    assert f"✓ webhook [source invoicing]: https://gateway.example/webhooks/invoicing has the events *" in checkup.lines
+    assert checkup.having("✗") == [], checkup.lines
+
+
+def test_webhook_of_another_id(shared, service, subscribed):
+    """A second one with the same path may lead to another receiver."""
+    added = webhook(service, subscribed, ["*"])
+    subscribed["source invoicing"]["webhook_id"] = "another"
+    expect(examine(shared, subscribed, "--no-send"), EX_CONFIG, "webhook [source invoicing]: https://gateway.example/webhooks/invoicing "
+           f"has the id {added['id']}, which webhook_id does not list", f"remedy: set webhook_id = {added['id']} in [source invoicing] of ")
+    second = webhook(service, subscribed, ["*"], url="https://staging.example/webhooks/invoicing")
+    checkup = examine(shared, subscribed, "--no-send")
+    (warning,) = [line for line in checkup.having("!") if line.startswith("! webhook ")]
+    assert f"has the id {added['id']}, which webhook_id does not list: if it leads here" in warning
+    assert checkup.status == 0 and any("✓ webhook " in line and "staging" in line for line in checkup.lines), (second, checkup.lines)
+
+
+def test_event_of_the_webhook_without_a_topic(shared, service, subscribed):
+    webhook(service, subscribed, ["invoice.accepted", "invoice.unheard-of"])
+    checkup = examine(shared, subscribed, "--no-send")
+    (warning,) = [line for line in checkup.having("!") if line.startswith("! webhook ")]
+    assert "has the event invoice.unheard-of, for which there is no topic" in warning and "as unknown-kind" in warning
+    assert checkup.status == 0, checkup.lines
 
 
 def test_no_webhook_leads_here(shared, service, subscribed):
