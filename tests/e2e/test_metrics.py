@@ -29,9 +29,9 @@ def daemon(shared, authority):
     """A daemon that exports every metric, after some traffic."""
     config = shared.config().tls(*authority.issue("gateway"))
     config["receiver"]["spool"] = config.directory / "spool"
-    config["receiver"]["ack_timeout"] = "8s"  # the first connection may take long; what is spooled is in no histogram
+    config["receiver"]["ack_timeout"] = "8s"  # the first connection may take long; what is spooled is not in every histogram
     shared.create_topics(config)
-    daemon = shared.start(config)
+    daemon = shared.start(config).wait_until_ready()  # earlier, deliveries go to the spool
     tls = authority.client()
     repeated = daemon.accept(tls=tls)
     daemon.accept(repeated.signed_again(), tls=tls)
