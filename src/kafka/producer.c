@@ -99,7 +99,7 @@ open_client(const struct config *config, const char *bootstrap, struct producer_
             {"queue.buffering.max.kbytes", "2147483647",
              0},                                  /* max_in_flight limits it, which a reload may change */
             {"linger.ms", linger_ms, 1},          /* larger requests, less work per delivery */
-            {"statistics.interval.ms", "500", 0}, /* see producer_has_id() */
+            {"statistics.interval.ms", "250", 0}, /* see producer_has_id() */
             {manner.batching == PRODUCER_SINGLE ? "batch.num.messages" : NULL, "1", 0},
             {NULL, NULL, 0},
         };

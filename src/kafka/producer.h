@@ -68,7 +68,7 @@ struct producer *producer_new(const struct config *config, const char *bootstrap
  */
 void producer_free(struct producer *producer);
 
-/* Call statistics, with the arg of report, twice a second from producer_serve(). */
+/* Call statistics, with the arg of report, four times a second from producer_serve(). */
 void producer_watch(struct producer *producer,
                     void (*statistics)(const struct statistics_totals *totals, void *arg));
 
@@ -96,9 +96,9 @@ void producer_serve(struct producer *producer);
 
 /*
  * Whether it has a producer id (KIP-98), without which nothing is sent: brokers assign none while they are
- * starting. From any thread. Up to half a second late, which is the interval of the statistics: each costs
- * a millisecond of a processor, but librdkafka 2.0.2 also asks for the id no sooner than its main thread
- * awakes.
+ * starting. From any thread. Up to a quarter of a second late, which is the interval of the statistics:
+ * each costs a millisecond of a processor, but librdkafka 2.0.2 also asks for the id no sooner than its
+ * main thread awakes.
  */
 int producer_has_id(const struct producer *producer);
 
