@@ -227,14 +227,21 @@ START_TEST(test_record_with_malformed_fields_keeps_the_segment)
 }
 END_TEST
 
+/* Complete a pass in which a record fails, so that the next one has to read it again. */
+static void
+fail_first_pass(int record)
+{
+        fake_fates[record] = FAKE_FAILED;
+        ck_assert_int_eq(pass(), SEGMENT_DRAIN_AGAIN);
+        fake_fates[record] = FAKE_ACKNOWLEDGED;
+}
+
 /* The segment is listed again before anything is decided: the record may be readable again. */
 START_TEST(test_record_that_cannot_be_read_for_a_while_is_appended)
 {
         store();
         open_drain();
-        fake_fates[5] = FAKE_FAILED;
-        ck_assert_int_eq(pass(), SEGMENT_DRAIN_AGAIN);
-        fake_fates[5] = FAKE_ACKNOWLEDGED;
+        fail_first_pass(5);
         disk_unreadable_from = offsets[5];
         disk_unreadable_to = offsets[5] + 10;
         ck_assert_int_eq(pass(), SEGMENT_DRAIN_UNREADABLE);
@@ -253,9 +260,7 @@ START_TEST(test_record_that_cannot_be_read_any_more_is_counted_as_lost)
 {
         store();
         open_drain();
-        fake_fates[5] = FAKE_FAILED;
-        ck_assert_int_eq(pass(), SEGMENT_DRAIN_AGAIN);
-        fake_fates[5] = FAKE_ACKNOWLEDGED;
+        fail_first_pass(5);
         segments_damage(directory, 1, offsets[5]);
         ck_assert_int_eq(pass(), SEGMENT_DRAIN_UNREADABLE);
         ck_assert_uint_eq(atomic_load(&stats.damaged), 0);

@@ -119,6 +119,15 @@ await(enum spool_drain_state state, int64_t turn_ms)
         ck_assert_int_eq((int)spool_drain_state(drain), (int)state);
 }
 
+/* Wait until all segments but so many have been read to count their records. */
+static void
+await_counted(unsigned left)
+{
+        for (int i = 0; i < LIMIT && atomic_load(&stats.uncounted) > left; i++)
+                (void)poll(NULL, 0, 1);
+        ck_assert_uint_eq(atomic_load(&stats.uncounted), left);
+}
+
 static void
 expect_acknowledged(int first, int n)
 {
@@ -177,9 +186,7 @@ START_TEST(test_records_are_counted_while_kafka_is_away)
         store(2);
         atomic_store(&may_append, 0);
         start(2, &plain, NULL);
-        for (int i = 0; i < LIMIT && atomic_load(&stats.uncounted) > 0; i++)
-                (void)poll(NULL, 0, 1);
-        ck_assert_uint_eq(atomic_load(&stats.uncounted), 0);
+        await_counted(0);
         ck_assert_uint_eq(atomic_load(&stats.records), 20);
         ck_assert_int_eq(spool_stats_oldest_ms(&stats), FIRST);
         for (int i = 0; i < 20; i++)
@@ -199,8 +206,7 @@ START_TEST(test_damage_after_counting_is_found)
         segments_store(directory, &stats, 1, 0, 10, offsets);
         atomic_store(&may_append, 0);
         start(1, &plain, NULL);
-        for (int i = 0; i < LIMIT && atomic_load(&stats.uncounted) > 0; i++)
-                (void)poll(NULL, 0, 1);
+        await_counted(0);
         ck_assert_uint_eq(atomic_load(&stats.records), 10);
         ck_assert_uint_eq(atomic_load(&stats.damaged), 0);
         segments_damage(directory, 1, offsets[6]);
@@ -220,8 +226,7 @@ START_TEST(test_segment_is_counted_once)
         fake_fates[4] = FAKE_REFUSED;
         atomic_store(&may_append, 0);
         start(1, &plain, NULL);
-        for (int i = 0; i < LIMIT && atomic_load(&stats.uncounted) > 0; i++)
-                (void)poll(NULL, 0, 1);
+        await_counted(0);
         atomic_store(&disk_unopenable, "0000000000000001.spool");
         atomic_store(&may_append, 1);
         await(SPOOL_DRAIN_KEPT, 0);
@@ -331,8 +336,7 @@ START_TEST(test_segment_that_cannot_be_opened_delays_no_other)
         atomic_store(&disk_unopenable, "0000000000000001.spool");
         atomic_store(&may_append, _i == 0);
         start(2, &plain, NULL);
-        for (int i = 0; i < LIMIT && atomic_load(&stats.uncounted) > 1; i++)
-                (void)poll(NULL, 0, 1);
+        await_counted(1);
         atomic_store(&may_append, 1);
         await(SPOOL_DRAIN_KEPT, 0);
         expect_acknowledged(10, 10);
