@@ -12,10 +12,8 @@
 #define LIST_SIZE 400
 #define SEES_ANOTHER \
         "; if this stays after a reload, gatepostd sees another file at that path, as in a container with " \
-        "a " \
-        "bind mount of this file alone, which keeps the old one: create the container anew; or it has " \
-        "refused " \
-        "the file: see its log"
+        "a bind mount of this file alone, which keeps the old one: create the container anew; or it has " \
+        "refused the file: see its log"
 
 /*
  * Whether the daemon has what the files have now. It says in /status which files it has read, and what

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "kafka/client.h"
 #include "kafka/outage.h"
 

@@ -41,8 +41,7 @@ struct transaction {
         struct error failure; /* of the first failure */
         /* The messages that contain the values of its records: librdkafka reads the values from there. */
         struct message_list messages;
-        size_t n_produced;
-        char first_topic[TOPIC_SIZE]; /* of the first record produced */
+        char first_topic[TOPIC_SIZE]; /* of the first of these */
 };
 
 /* Copy an error's text, and destroy it. Returns -1. */
@@ -237,7 +236,6 @@ transaction_begin(struct transaction *transaction, struct error *error)
 
         atomic_store(&transaction->responses.is_any, 0);
         transaction->n_failures = 0;
-        transaction->n_produced = 0;
         failure = rd_kafka_begin_transaction(transaction->client);
         if (failure != NULL)
                 return take_error(failure, "begin_transaction", error);
@@ -280,7 +278,7 @@ transaction_produce(struct transaction *transaction, const char *topic, struct s
                 rd_kafka_headers_destroy(headers);
                 return error_set(error, "out of memory");
         }
-        if (transaction->n_produced++ == 0)
+        if (transaction->messages.n == 1)
                 (void)snprintf(transaction->first_topic, sizeof(transaction->first_topic), "%s", topic);
         failure = rd_kafka_produceva(transaction->client, fields, ARRAY_LEN(fields));
         if (failure == NULL)
@@ -318,9 +316,9 @@ take_commit_error(struct transaction *transaction, rd_kafka_error_t *failure, co
                   struct error *error)
 {
         if (rd_kafka_error_code(failure) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED &&
-            transaction->n_produced == 1 && transaction->n_failures == 0)
-                fail(transaction, transaction->messages.n == 1 ? transaction->messages.items[0] : NULL,
-                     transaction->first_topic, rd_kafka_error_string(failure), 0);
+            transaction->messages.n == 1 && transaction->n_failures == 0)
+                fail(transaction, transaction->messages.items[0], transaction->first_topic,
+                     rd_kafka_error_string(failure), 0);
         return take_error(failure, what, error);
 }
 

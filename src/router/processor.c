@@ -112,15 +112,13 @@ on_failure(const struct transaction_failure *failure, void *arg)
         const rd_kafka_message_t *message = failure->message;
         struct partition *partition =
             message == NULL ? NULL : partition_find(&processor->partitions, message->partition);
-        int64_t timestamp_ms;
 
         if (partition == NULL)
                 return;
-        timestamp_ms = message_timestamp_ms(message);
-        if (failure->is_final && !partition_is_unpublishable(partition, message->offset, timestamp_ms)) {
+        if (failure->is_final &&
+            !partition_is_unpublishable(partition, message->offset, message_timestamp_ms(message))) {
                 processor->n_refused++;
-                processor->refused =
-                    (struct processor_origin){message->partition, message->offset, timestamp_ms};
+                processor->refused = message;
                 (void)error_set(&processor->refused_why, "%s: %s", failure->topic, failure->reason);
         } else {
                 (void)snprintf(partition->topic, sizeof(partition->topic), "%s", failure->topic);
@@ -282,7 +280,7 @@ take(struct processor *processor, rd_kafka_message_t *message, const struct cons
             message->offset < partition->next)
                 return PROCESSOR_DONE;
         if (!partition_expects(partition, message->offset, origin) &&
-            !recheck_allows_change(partition, message->offset, rd_kafka_message_timestamp(message, NULL)))
+            !recheck_allows_change(partition, message->offset, message_timestamp_ms(message)))
                 return PROCESSOR_UNPOSITIONED;
         if (partition->known_to > partition->decide_from && partition_open(partition) == 0 &&
             !consumer_origin_is(&partition->known_origin, origin)) {
@@ -395,7 +393,7 @@ static void
 note_refused(struct processor *processor)
 {
         struct partition *partition =
-            processor->n_refused == 1 ? partition_find(&processor->partitions, processor->refused.partition)
+            processor->n_refused == 1 ? partition_find(&processor->partitions, processor->refused->partition)
                                       : NULL;
         char quoted[LOG_QUOTED_SIZE];
 
@@ -404,10 +402,10 @@ note_refused(struct processor *processor)
          * committed without this one. A later one may be replaced, since it will be found again.
          */
         if (partition == NULL || (partition->unpublishable >= partition->decide_from &&
-                                  partition->unpublishable < processor->refused.offset))
+                                  partition->unpublishable < processor->refused->offset))
                 return;
-        partition->unpublishable = processor->refused.offset;
-        partition->unpublishable_ms = processor->refused.timestamp_ms;
+        partition->unpublishable = processor->refused->offset;
+        partition->unpublishable_ms = message_timestamp_ms(processor->refused);
         partition->unpublishable_why = processor->refused_why;
         log_error("Kafka refuses a record; putting a stub of it into quarantine partition=%" PRId32
                   " offset=%" PRId64 " reason=%s",

@@ -14,13 +14,6 @@
 #include "router/decision_log.h"
 #include "router/partition.h"
 
-/* A record of `deliveries`. */
-struct processor_origin {
-        int32_t partition;
-        int64_t offset;
-        int64_t timestamp_ms;
-};
-
 /*
  * Decides records within one transaction, and commits it together with the offsets of the next records. When
  * a transaction fails, the caller calls processor_abandon() and asks for all positions again.
@@ -50,7 +43,7 @@ struct processor {
         struct decision_log decisions;
         /* Number of records of the open transaction that Kafka has refused for good, and an example. */
         size_t n_refused;
-        struct processor_origin refused;
+        const rd_kafka_message_t *refused; /* the transaction's */
         struct error refused_why;
 };
 

@@ -1,7 +1,6 @@
 #include "spool/segment_drain.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
