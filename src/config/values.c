@@ -237,7 +237,7 @@ set_path(struct setting *s)
         if (s->value[0] != '/')
                 return error_set(s->error, "'%.64s': a path begins with a slash, such as /webhooks/invoicing",
                                  s->value);
-        if (strpbrk(s->value, "*{}") != NULL || strstr(s->value, "/:") != NULL)
+        if (strpbrk(s->value, "*{}[]|\\^") != NULL || strstr(s->value, "/:") != NULL)
                 return error_set(s->error,
                                  "'%.64s': paths have no patterns; each source has the exact path of its URL",
                                  s->value);

@@ -132,6 +132,7 @@ ERRORS = [
     ("source invoicing", "replay_guard = yes", "neither on nor off; did you mean on?"),
     ("source invoicing", "replay_guard = Disabled", "did you mean off?"),
     ("source invoicing", "path = /webhooks/:id", "paths have no patterns"),
+    ("source invoicing", "path = /webhooks/[a-z]+", "paths have no patterns"),
     ("source invoicing", "path = /webhooks/{id}", "paths have no patterns"),
     ("source invoicing", "tolerance = 5m", "did you mean 5min or 5ms?"),
     ("source invoicing", "webhook_id = *", "letters, digits and hyphens"),
