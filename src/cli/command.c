@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "cli/arguments.h"
@@ -109,6 +110,23 @@ const char *
 command_name(void)
 {
         return running->name;
+}
+
+char *
+command_unit(const char *file)
+{
+        static const char *const roles[] = {"router", "receiver"};
+        const char *slash = strrchr(file, '/'), *base = slash == NULL ? file : slash + 1;
+
+        for (size_t i = 0; i < ARRAY_LEN(roles); i++) {
+                size_t prefix = strlen(roles[i]) + 1, len = strlen(base);
+
+                if (len > prefix + 5 && strncmp(base, roles[i], prefix - 1) == 0 && base[prefix - 1] == '-' &&
+                    strcmp(base + len - 5, ".conf") == 0)
+                        return mem_printf("gatepost-%s@%.*s", roles[i], (int)(len - prefix - 5),
+                                          base + prefix);
+        }
+        return mem_strdup("gatepostd");
 }
 
 static void

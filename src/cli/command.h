@@ -82,6 +82,12 @@ int command_help(const struct command *command);
 /* Return the name of the command that runs, for messages. */
 const char *command_name(void);
 
+/*
+ * Return the name of the unit of the package that runs gatepostd with this file: gatepost-router@NAME for
+ * router-NAME.conf, likewise for a receiver, and gatepostd for others. The caller frees it.
+ */
+char *command_unit(const char *file) MUST_CHECK;
+
 /* Print an error of the command that runs; command_misused() also its usage. Return status, or EX_USAGE. */
 int command_fail(int status, const char *format, ...) PRINTF_LIKE(2, 3);
 int command_misused(const char *format, ...) PRINTF_LIKE(1, 2);

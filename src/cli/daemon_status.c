@@ -36,15 +36,18 @@ find_endpoint(const struct config *config, struct own_url *endpoint)
 static int
 explain_absence(const struct config *config, int reason)
 {
+        char *unit = command_unit(config->file);
+
         (void)command_fail(0,
                            "gatepostd is not running: nobody listens at %s, which is listen in [admin] "
                            "of %s (%s)",
                            config->admin->text, config->file, strerror(reason));
         fprintf(stderr,
-                "    start it:             systemctl start gatepostd\n"
+                "    start it:             systemctl start %s\n"
                 "    or in the foreground: gatepostd -c %s\n"
-                "    see why it stopped:   systemctl status gatepostd; journalctl -u gatepostd\n",
-                config->file);
+                "    see why it stopped:   systemctl status %s; journalctl -u %s\n",
+                unit, config->file, unit, unit);
+        free(unit);
         return EX_UNAVAILABLE;
 }
 
@@ -64,7 +67,7 @@ explain(const struct config *config, const struct http_client_answer *answer, co
         if (answer->failure == HTTP_CLIENT_TIMED_OUT)
                 return command_fail(EX_UNAVAILABLE,
                                     "gatepostd does not answer at %s within %d s, as if it were stopped or "
-                                    "overloaded; see its log: journalctl -u gatepostd",
+                                    "overloaded; see its log by journalctl",
                                     address, HTTP_CLIENT_TIMEOUT_MS / 1000);
         fprintf(stderr, "gatepost %s: no answer from %s, which is listen in [admin] of %s: ", command_name(),
                 address, config->file);

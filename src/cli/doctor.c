@@ -123,7 +123,7 @@ run(const char *file)
         char *url = args.url == NULL ? NULL : receiver_url_complete(args.url);
         struct doctor doctor = {.file = file, .url = url, .sends = !args.sends_not};
 
-        doctor_report_begin(&doctor.report, args.as_json);
+        doctor_report_begin(&doctor.report, file, args.as_json);
         (void)signal(SIGPIPE, SIG_IGN); /* OpenSSL writes to connections that the other side has closed */
         check_all(&doctor);
         doctor_kafka_close(&doctor);

@@ -34,6 +34,7 @@ struct doctor_report {
         struct json_writer *json; /* NULL: print text */
         int shows_waiting;        /* stdout is a terminal */
         int has_ticks;            /* UTF-8 */
+        char *unit;               /* what @UNIT@ stands for */
         const char *name;         /* of the present result */
         int is_open;              /* it has begun, and not ended */
         char subject[DOCTOR_SUBJECT_SIZE];
@@ -72,7 +73,10 @@ struct doctor {
 /* doctor_report.c: Begin a result, and say on a terminal what it waits for. */
 void doctor_begin(struct doctor *doctor, const char *name, const char *subject, ...) PRINTF_LIKE(3, 4);
 
-/* End the result and print it. After a failure, doctor_remedy() says what to do about it. */
+/*
+ * End the result and print it. After a failure, doctor_remedy() says what to do about it. In a detail and a
+ * remedy, @UNIT@ stands for the systemd unit that runs gatepostd on this machine with the file.
+ */
 void doctor_pass(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 3);
 void doctor_note(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 3);
 void doctor_warn(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 3);
@@ -88,11 +92,11 @@ void doctor_remedy(struct doctor *doctor, const char *remedy, ...) PRINTF_LIKE(2
 void doctor_fail_as(struct doctor *doctor, int status, const char *text);
 
 /*
- * Prepare to report, and print the last line. doctor_report_end() returns the exit status. Between the two,
- * SIGINT and SIGTERM end the process with that line within a second; steps that look at
+ * Prepare to report on a file, and print the last line. doctor_report_end() returns the exit status.
+ * Between the two, SIGINT and SIGTERM end the process with that line within a second; steps that look at
  * terminal_is_interrupted() end sooner.
  */
-void doctor_report_begin(struct doctor_report *report, int as_json);
+void doctor_report_begin(struct doctor_report *report, const char *file, int as_json);
 int doctor_report_end(struct doctor_report *report);
 
 /* The steps, in files of their own. */

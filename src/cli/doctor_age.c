@@ -178,10 +178,10 @@ report_changed(struct doctor *doctor)
         else if (of_kafka != NULL)
                 doctor_warn(doctor,
                             "%s has changed since the start of gatepostd, and changes in [kafka] need a "
-                            "restart: systemctl restart gatepostd",
+                            "restart: systemctl restart @UNIT@",
                             of_kafka);
         else if (changed != NULL)
-                doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload gatepostd%s",
+                doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload @UNIT@%s",
                             changed, was_loaded_since(doctor, changed) ? SEES_ANOTHER : "");
         return of_kafka != NULL || changed != NULL;
 }
@@ -201,7 +201,7 @@ check_files(struct doctor *doctor)
         if (list_awaiting(doctor, options, sizeof(options)))
                 doctor_warn(doctor,
                             "gatepostd has read options that only a restart applies, %s: systemctl restart "
-                            "gatepostd",
+                            "@UNIT@",
                             options);
         else if (first_of(doctor, "files") == NULL)
                 doctor_skip(doctor, "gatepostd does not say which files it has loaded; another version does");
@@ -215,7 +215,7 @@ check_files(struct doctor *doctor)
                     doctor,
                     "%s may have changed: its status changed after gatepostd had read it, as by chmod "
                     "or by a change that keeps the time of the file; if it has another content: "
-                    "systemctl %s gatepostd",
+                    "systemctl %s @UNIT@",
                     of_kafka != NULL ? of_kafka : loaded, of_kafka != NULL ? "restart" : "reload");
         else
                 doctor_pass(doctor, "gatepostd has loaded the newest files");
@@ -231,6 +231,6 @@ doctor_age_check(struct doctor *doctor)
         if (version == NULL || strcmp(version, PACKAGE_VERSION) == 0)
                 return;
         doctor_begin(doctor, "daemon", "version");
-        doctor_warn(doctor, "gatepostd is version %s, this command %s: systemctl restart gatepostd", version,
+        doctor_warn(doctor, "gatepostd is version %s, this command %s: systemctl restart @UNIT@", version,
                     PACKAGE_VERSION);
 }

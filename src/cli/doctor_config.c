@@ -87,7 +87,7 @@ check_authorities(struct doctor *doctor)
         if (state == CERTIFICATE_UNUSABLE) {
                 doctor_fail(doctor, EX_CONFIG, "no certificate of a client can be valid: %s", error.text);
                 doctor_remedy(doctor,
-                              "replace tls_client_ca_file in [receiver], then: systemctl reload gatepostd");
+                              "replace tls_client_ca_file in [receiver], then: systemctl reload @UNIT@");
         } else if (state == CERTIFICATE_ENDING) {
                 doctor_warn(doctor, "%s", error.text);
         } else {
@@ -108,7 +108,7 @@ doctor_check_certificate(struct doctor *doctor)
         state = certificate_state(config->certificate, clock_now_ms() / 1000, &error);
         if (state == CERTIFICATE_UNUSABLE) {
                 doctor_fail(doctor, EX_CONFIG, "%s", error.text);
-                doctor_remedy(doctor, "replace the files in [receiver], then: systemctl reload gatepostd");
+                doctor_remedy(doctor, "replace the files in [receiver], then: systemctl reload @UNIT@");
         } else if (state == CERTIFICATE_ENDING) {
                 doctor_warn(doctor, "%s", error.text);
         } else {

@@ -107,7 +107,7 @@ report_kafka(struct doctor *doctor)
                             "gatepostd does not reach Kafka (%s), but this machine does with the present "
                             "configuration: it uses an earlier one; %s",
                             doctor_kafka_trouble(doctor), why);
-                doctor_remedy(doctor, "systemctl restart gatepostd (changes in [kafka] need a restart)");
+                doctor_remedy(doctor, "systemctl restart @UNIT@ (changes in [kafka] need a restart)");
                 return;
         }
         doctor_fail(doctor, EX_UNAVAILABLE,
@@ -116,7 +116,7 @@ report_kafka(struct doctor *doctor)
                     doctor_kafka_trouble(doctor));
         doctor_remedy(
             doctor,
-            "systemctl restart gatepostd (changes in [kafka] need a restart), unless another gatepost doctor "
+            "systemctl restart @UNIT@ (changes in [kafka] need a restart), unless another gatepost doctor "
             "finds it ready in a minute");
 }
 
@@ -139,9 +139,8 @@ report_unready(struct doctor *doctor, const char *what, const char *reasons)
                 return;
         }
         doctor_fail(doctor, EX_UNAVAILABLE, "not %s: %s", what, reasons);
-        doctor_remedy(doctor,
-                      "the reason is above; the log has more: journalctl -u gatepostd. While a router "
-                      "restores, wait");
+        doctor_remedy(doctor, "the reason is above; the log has more: journalctl -u @UNIT@. While a router "
+                              "restores, wait");
 }
 
 /* It may be gatepostd all the same: at a limit, or about to end. */

@@ -104,21 +104,21 @@ static const struct {
         const char *option; /* of the source; what this file may have otherwise than a receiver elsewhere */
 } meanings[] = {
     {400, EX_CONFIG, "the receiver does not find the four headers with the source's header_prefix",
-     "gatepostd runs with another header_prefix for this path than the file has: systemctl reload gatepostd",
+     "gatepostd runs with another header_prefix for this path than the file has: systemctl reload @UNIT@",
      "header_prefix"},
     {401, EX_CONFIG, "the receiver refuses the signature by this secret of the configuration",
-     "gatepostd runs with other secrets than the file names: systemctl reload gatepostd", "secret_file"},
+     "gatepostd runs with other secrets than the file names: systemctl reload @UNIT@", "secret_file"},
     {403, EX_CONFIG, "the receiver does not take the first webhook_id of the configuration",
-     "gatepostd runs with other webhook_id than the file: systemctl reload gatepostd", "webhook_id"},
+     "gatepostd runs with other webhook_id than the file: systemctl reload @UNIT@", "webhook_id"},
     {404, EX_CONFIG, "no source of the receiver has the path that it gets",
-     "gatepostd runs with other paths than the file, or a proxy changes them: systemctl reload gatepostd",
+     "gatepostd runs with other paths than the file, or a proxy changes them: systemctl reload @UNIT@",
      "path"},
     {429, EX_UNAVAILABLE, "the receiver has refused too many requests from this address", "wait some seconds",
      NULL},
     {502, EX_UNAVAILABLE, "a proxy cannot reach the receiver", "check the proxy's configuration and log",
      NULL},
     {503, EX_UNAVAILABLE, "the receiver cannot append to Kafka now",
-     "see gatepost status, and journalctl -u gatepostd", NULL},
+     "see gatepost status, and journalctl -u @UNIT@", NULL},
 };
 
 /* The receiver of --to may have another file than this one, so that a reload does not help. */
@@ -131,19 +131,19 @@ advise_on_refusal(struct doctor *doctor, const struct config_source *source, siz
         else if (doctor->url != NULL && meanings[m].status == 404)
                 doctor_remedy(
                     doctor,
-                    "see which path the receiver gets, by its log (journalctl -u gatepostd): there may be "
+                    "see which path the receiver gets, by its log: there may be "
                     "a proxy that must remove what is before %s, or must not; if it gets %s, give %s and "
-                    "the receiver the same sources, then: systemctl reload gatepostd on both machines",
+                    "the receiver the same sources, then reload both",
                     source->path, source->path, doctor->file);
         else if (doctor->url == NULL || meanings[m].option == NULL)
                 doctor_remedy(doctor, "%s", meanings[m].remedy);
         else
                 doctor_remedy(
                     doctor,
-                    "see which source gets it, by the receiver's log (journalctl -u gatepostd), since "
+                    "see which source gets it, by the receiver's log, since "
                     "proxies may change the path; if it is [source %s], give %s and the receiver the same "
                     "%s of it (a router with verify = on quarantines what it cannot verify by its own "
-                    "secrets), then: systemctl reload gatepostd on both machines",
+                    "secrets), then reload both",
                     source->name, doctor->file, meanings[m].option);
 }
 
@@ -161,7 +161,7 @@ report_refusal(struct doctor *doctor, const struct config_source *source,
                 m++;
         if (m == ARRAY_LEN(meanings)) {
                 doctor_fail(doctor, EX_UNAVAILABLE, "answered %d (%.60s)", answer->status, code);
-                doctor_remedy(doctor, "see what answers at this URL, and journalctl -u gatepostd");
+                doctor_remedy(doctor, "see what answers at this URL, and the log of gatepostd");
         } else {
                 doctor_fail(doctor, meanings[m].exit_status, "answered %d (%.60s): %s%s", answer->status,
                             code, meanings[m].means,
@@ -201,7 +201,7 @@ report_unsent(struct doctor *doctor, enum http_client_failure failure, const str
         if (doctor->is_certificate_outdated && doctor->url == NULL && failure == HTTP_CLIENT_UNTRUSTED) {
                 doctor_fail(doctor, EX_CONFIG, "gatepostd serves another certificate than %s has: %s",
                             doctor->config->tls_certificate_file, error->text);
-                doctor_remedy(doctor, "systemctl reload gatepostd");
+                doctor_remedy(doctor, "systemctl reload @UNIT@");
                 return;
         }
         doctor_fail(doctor, EX_UNAVAILABLE, "%s", error->text);

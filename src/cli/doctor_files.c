@@ -155,7 +155,7 @@ advise_restart(struct doctor *doctor, const struct identity *identity, const cha
         identity_clear(&started);
         if (helps)
                 doctor_remedy(doctor,
-                              "systemctl restart gatepostd: %s is a member of a group that may, and was not "
+                              "systemctl restart @UNIT@: %s is a member of a group that may, and was not "
                               "when gatepostd started",
                               identity->name);
         return helps;
@@ -194,9 +194,9 @@ make_way(const struct identity *identity, const char *path, const char *bits)
         if ((st.st_mode & needed) != needed)
                 return mem_printf("setfacl -m u:%s:%s %s", identity->name, bits, path);
         if (getpwuid(identity->uid) != NULL && getgrgid(st.st_gid) != NULL)
-                return mem_printf("usermod -aG %s %s && systemctl restart gatepostd",
+                return mem_printf("usermod -aG %s %s && systemctl restart @UNIT@",
                                   group_name(st.st_gid, number), identity->name);
-        return mem_printf("SupplementaryGroups=%s in the unit, and systemctl restart gatepostd",
+        return mem_printf("SupplementaryGroups=%s in the unit, and systemctl restart @UNIT@",
                           group_name(st.st_gid, number));
 }
 

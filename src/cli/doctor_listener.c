@@ -118,7 +118,7 @@ report_certificate(struct listener_check *check)
         doctor->is_certificate_outdated |= !is_same;
         if (!is_same)
                 doctor_warn(doctor,
-                            "gatepostd serves another certificate than %s has: systemctl reload gatepostd",
+                            "gatepostd serves another certificate than %s has: systemctl reload @UNIT@",
                             doctor->config->tls_certificate_file);
         else if (verified != X509_V_OK)
                 doctor_warn(
@@ -164,7 +164,7 @@ report_wanted(struct listener_check *check)
             "it requires a certificate of the client, but %s has no tls_client_ca_file: gatepostd runs "
             "with another configuration",
             doctor->file);
-        doctor_remedy(doctor, "systemctl reload gatepostd, or set tls_client_ca_file in [receiver] of %s",
+        doctor_remedy(doctor, "systemctl reload @UNIT@, or set tls_client_ca_file in [receiver] of %s",
                       doctor->file);
 }
 
@@ -260,7 +260,7 @@ is_proxied_otherwise(struct listener_check *check)
                     other.sends_header ? "does not have" : "has");
         doctor_remedy(
             doctor,
-            "systemctl reload gatepostd, or correct proxy_protocol and trusted_proxy in [receiver] of %s",
+            "systemctl reload @UNIT@, or correct proxy_protocol and trusted_proxy in [receiver] of %s",
             doctor->file);
         return 1;
 }
@@ -307,7 +307,7 @@ secure(struct listener_check *check)
         doctor_fail(doctor, EX_CONFIG, "no TLS: %s; the configuration has a certificate", error.text);
         doctor_remedy(doctor,
                       "restart gatepostd, if the certificate was configured after its start: systemctl "
-                      "restart gatepostd; else see what listens there: %s",
+                      "restart @UNIT@; else see what listens there: %s",
                       doctor_socket_finder(check->listen));
         return 0;
 }
@@ -337,7 +337,7 @@ report_silence(struct listener_check *check, enum dial_failure failure, const st
                         : "");
         doctor_remedy(doctor,
                       "see what listens there: %s; if it is gatepostd, what it logs: journalctl -u "
-                      "gatepostd; and whether it has loaded %s: systemctl reload gatepostd",
+                      "@UNIT@; and whether it has loaded %s: systemctl reload @UNIT@",
                       doctor_socket_finder(check->listen), doctor->file);
 }
 
@@ -357,7 +357,7 @@ identify(struct listener_check *check)
         else if (result == 0 && is_of_gatepostd(head) && doctor->config->tls_client_ca_file != NULL)
                 doctor_warn(doctor,
                             "gatepostd answers without a certificate of the client, but %s has "
-                            "tls_client_ca_file: systemctl reload gatepostd",
+                            "tls_client_ca_file: systemctl reload @UNIT@",
                             doctor->file);
         else if (result == 0 && is_of_gatepostd(head))
                 doctor_pass(doctor, "gatepostd answers");
@@ -369,7 +369,7 @@ identify(struct listener_check *check)
                 doctor_fail(doctor, EX_CONFIG, "this port speaks TLS; the configuration has no certificate");
                 doctor_remedy(doctor,
                               "restart gatepostd, if the certificate was removed from the configuration: "
-                              "systemctl restart gatepostd");
+                              "systemctl restart @UNIT@");
         } else if (!is_untrusted(check, failure)) {
                 report_silence(check, failure, &error);
         }

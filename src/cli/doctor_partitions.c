@@ -131,11 +131,10 @@ report_waiting(struct doctor *doctor, const struct waiting *waiting)
             "%zu of %zu partitions %s not routed, %s: deliveries wait there, in %zu the first for %s, "
             "and none was decided within %d s%s",
             n, waiting->n, n == 1 ? "is" : "are", list, first, age, DECIDE_TIMEOUT_MS / 1000, state);
-        doctor_remedy(
-            doctor,
-            "see why on the machine of each router, by gatepost status and journalctl -u gatepostd: a "
-            "router that hangs keeps its partitions for a time; one that restores needs to be "
-            "waited for");
+        doctor_remedy(doctor,
+                      "see why on the machine of each router, by gatepost status and its log: a "
+                      "router that hangs keeps its partitions for a time; one that restores needs to be "
+                      "waited for");
 }
 
 static void

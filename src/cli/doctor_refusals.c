@@ -91,15 +91,12 @@ static const struct {
 } remedies[] = {
     {"unverified",
      "the router has verify = on, and other secrets, header_prefix or tolerance than the receiver: "
-     "give both the same, then: systemctl reload gatepostd on the router's machine"},
-    {"missing-kind",
-     "give the router the `kind` of this file, then: systemctl reload gatepostd on its machine"},
+     "give both the same, then reload the router"},
+    {"missing-kind", "give the router the `kind` of this file, then reload it"},
     {"unknown-kind",
      "restart the router if it is older than version 0.2.0; else give it the `kind` of this file, then: "
-     "systemctl reload gatepostd on its machine"},
-    {"unknown-source",
-     "give the router the sources of the receiver, by the same names, then: systemctl reload "
-     "gatepostd on its machine"},
+     "reload it"},
+    {"unknown-source", "give the router the sources of the receiver, by the same names, then reload it"},
 };
 
 void

@@ -15,6 +15,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/command.h"
 #include "cli/terminal.h"
 #include "cli/wrap.h"
 
@@ -92,11 +93,11 @@ start_watch(struct doctor_report *report)
 }
 
 void
-doctor_report_begin(struct doctor_report *report, int as_json)
+doctor_report_begin(struct doctor_report *report, const char *file, int as_json)
 {
         const char *term = getenv("TERM");
 
-        *report = (struct doctor_report){.has_ticks = is_utf8()};
+        *report = (struct doctor_report){.has_ticks = is_utf8(), .unit = command_unit(file)};
         report->shows_waiting =
             !as_json && isatty(STDOUT_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
         if (as_json) {
@@ -193,12 +194,32 @@ end_as(struct doctor_report *report, enum doctor_result result, const char *text
         (void)fflush(stdout);
 }
 
+/* Format a text, and write the name of the unit for each @UNIT@. */
+static void
+format(const struct doctor_report *report, char text[DETAIL_SIZE], const char *pattern, va_list args)
+{
+        static const char mark[] = "@UNIT@";
+        char formatted[DETAIL_SIZE];
+        const char *from = formatted, *at;
+        size_t len = 0;
+
+        (void)vsnprintf(formatted, sizeof(formatted), pattern, args);
+        text[0] = '\0';
+        while ((at = strstr(from, mark)) != NULL && len < DETAIL_SIZE) {
+                len += (size_t)snprintf(text + len, DETAIL_SIZE - len, "%.*s%s", (int)(at - from), from,
+                                        report->unit);
+                from = at + sizeof(mark) - 1;
+        }
+        if (len < DETAIL_SIZE)
+                (void)snprintf(text + len, DETAIL_SIZE - len, "%s", from);
+}
+
 static void
 end(struct doctor_report *report, enum doctor_result result, const char *detail, va_list args)
 {
         char text[DETAIL_SIZE];
 
-        (void)vsnprintf(text, sizeof(text), detail, args);
+        format(report, text, detail, args);
         end_as(report, result, text);
 }
 
@@ -277,7 +298,7 @@ doctor_remedy(struct doctor *doctor, const char *remedy, ...)
                 return; /* of a later failure, which may only follow from the first */
         report->has_remedy = 1;
         va_start(args, remedy);
-        (void)vsnprintf(text, sizeof(text), remedy, args);
+        format(report, text, remedy, args);
         va_end(args);
         pthread_mutex_lock(&mutex);
         report->remedy = mem_strdup(text);
@@ -363,5 +384,6 @@ doctor_report_end(struct doctor_report *report)
         pthread_mutex_unlock(&mutex);
         free(report->cause);
         free(report->remedy);
+        free(report->unit);
         return report->status;
 }

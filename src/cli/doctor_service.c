@@ -105,7 +105,7 @@ report_refused(struct doctor *doctor, const struct config_source *source,
                     url, view->id);
                 doctor_remedy(doctor,
                               "set webhook_id = %.64s in [source %s] of %s if that is its receiver, then: "
-                              "systemctl reload gatepostd; gatepost subscriptions list shows all",
+                              "systemctl reload @UNIT@; gatepost subscriptions list shows all",
                               view->id, source->name, doctor->file);
         }
         free(url);

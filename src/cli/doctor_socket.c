@@ -26,7 +26,7 @@ doctor_socket_report(struct doctor *doctor, const struct config_listen *listen, 
                 doctor_fail(doctor, EX_UNAVAILABLE, "%s", error->text);
                 doctor_remedy(doctor,
                               "see what listens there: %s; if it is gatepostd, whether it hangs: journalctl "
-                              "-u gatepostd; and whether this machine has the address of `listen`",
+                              "-u @UNIT@; and whether this machine has the address of `listen`",
                               doctor_socket_finder(listen));
                 return;
         }
@@ -34,19 +34,17 @@ doctor_socket_report(struct doctor *doctor, const struct config_listen *listen, 
                     "%s: nothing listens there; gatepostd does not run, or with another configuration, or a "
                     "socket unit has another address",
                     error->text);
-        doctor_remedy(doctor,
-                      "start it: systemctl start gatepostd; if it does not start: journalctl -u gatepostd");
+        doctor_remedy(doctor, "start it: systemctl start @UNIT@; if it does not start: journalctl -u @UNIT@");
 }
 
 void
 doctor_socket_advise(struct doctor *doctor, const struct config_listen *listen, const char *section)
 {
-        doctor_remedy(
-            doctor,
-            "see what listens there: %s; if it is gatepostd: journalctl -u gatepostd, and after an "
-            "upgrade: systemctl restart gatepostd; otherwise stop it, or change `listen` in [%s] of "
-            "%s",
-            doctor_socket_finder(listen), section, doctor->file);
+        doctor_remedy(doctor,
+                      "see what listens there: %s; if it is gatepostd: journalctl -u @UNIT@, and after an "
+                      "upgrade: systemctl restart @UNIT@; otherwise stop it, or change `listen` in [%s] of "
+                      "%s",
+                      doctor_socket_finder(listen), section, doctor->file);
 }
 
 /* Write where gatepostd listens for deliveries, by its report. Returns whether it does anywhere. */
@@ -96,7 +94,7 @@ doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *liste
                             doctor->file);
                 else
                         doctor_remedy(doctor,
-                                      "systemctl restart gatepostd (a changed `listen` needs a restart)");
+                                      "systemctl restart @UNIT@ (a changed `listen` needs a restart)");
         }
         json_tree_free(status);
         is_elsewhere |= other != NULL;

@@ -64,17 +64,17 @@ doctor_spool_check(struct doctor *doctor)
                     "answered 200 may be lost; see gatepost spool check",
                     of(doctor, "damagedSegments"), of(doctor, "lostBytes"));
         else if (of(doctor, "refusedRecords") > 0)
-                doctor_warn(doctor, "Kafka refuses %.0f spooled deliveries: journalctl -u gatepostd says why",
+                doctor_warn(doctor, "Kafka refuses %.0f spooled deliveries: journalctl -u @UNIT@ says why",
                             of(doctor, "refusedRecords"));
         else if (failures(doctor) > 0)
                 doctor_warn(
                     doctor,
                     "it could not store deliveries %.0f times since gatepostd was started, and they were "
-                    "answered 503: journalctl -u gatepostd says why; is the disk full?",
+                    "answered 503: journalctl -u @UNIT@ says why; is the disk full?",
                     failures(doctor));
         else if (of(doctor, "spoolingSinceSeconds") > 0)
                 doctor_warn(doctor,
-                            "deliveries go to the spool rather than to Kafka: journalctl -u gatepostd says "
+                            "deliveries go to the spool rather than to Kafka: journalctl -u @UNIT@ says "
                             "why");
         else
                 doctor_pass(doctor, "%.0f deliveries wait", of(doctor, "records"));
@@ -93,7 +93,7 @@ doctor_state_check(struct doctor *doctor)
                 doctor_warn(
                     doctor,
                     "dedup tables could not be written %.0f times since gatepostd was started, and stay in "
-                    "memory: journalctl -u gatepostd says why; is the disk full?",
+                    "memory: journalctl -u @UNIT@ says why; is the disk full?",
                     status_number(state, "errors"));
         else
                 doctor_pass(doctor, "%.0f files", status_number(state, "files"));

@@ -404,7 +404,7 @@ report_not_found(struct doctor *doctor, const struct doctor_trail *trail)
                             "receiver's spool has %.0f deliveries that wait for Kafka",
                             DECIDE_TIMEOUT_MS / 1000, trail->n_spooled);
                 doctor_remedy(doctor,
-                              "see why Kafka is slow or does not take them: journalctl -u gatepostd; run it "
+                              "see why Kafka is slow or does not take them: journalctl -u @UNIT@; run it "
                               "again when the spool is empty, by gatepost status");
                 return;
         }
@@ -417,9 +417,9 @@ report_not_found(struct doctor *doctor, const struct doctor_trail *trail)
             "the test delivery was accepted, but not found: it is not in %s of these brokers; does the "
             "receiver write to other brokers, or with another prefix, or does it wait in its spool?",
             doctor->config->deliveries_topic);
-        doctor_remedy(
-            doctor, "compare [kafka] and [topics] of the receiver and this file; systemctl restart gatepostd "
-                    "after a change; and see its spool by gatepost status on the receiver's machine");
+        doctor_remedy(doctor,
+                      "compare [kafka] and [topics] of the receiver and this file; restart gatepostd "
+                      "after a change; and see its spool by gatepost status on the receiver's machine");
 }
 
 void

@@ -1,6 +1,7 @@
 """gatepost doctor: a healthy installation, and for each kind of trouble the cause on the last line."""
 
 import contextlib
+import errno
 import json
 import os
 import pathlib
@@ -622,6 +623,15 @@ def stopped(installation):
 
 def test_daemon_down(installation, stopped):
     expect(examine(installation, stopped.config), EX_UNAVAILABLE, "listen unix:", "systemctl start gatepostd")
+
+
+def test_unit_is_the_one_that_has_the_file(installation, stopped):
+    for name, unit in (("router-a-1.conf", "gatepost-router@a-1"), ("receiver-eu.conf", "gatepost-receiver@eu"), ("router-.conf", "gatepostd"),
+                       ("router.conf", "gatepostd")):
+        checkup = examine(installation, str(stopped.config.write(name)))
+        expect(checkup, EX_UNAVAILABLE, f"start it: systemctl start {unit};", f"does not start: journalctl -u {unit}")
+        done = installation.gatepost("status", config=str(stopped.config.write(name)))
+        assert f"systemctl start {unit}\n" in done.stderr and f"systemctl status {unit}; journalctl -u {unit}\n" in done.stderr
 
 
 def test_socket_unit_that_listens_on_another_address(installation, stopped):
@@ -1339,6 +1349,29 @@ def test_url_that_does_not_answer_is_waited_for_once(installation, two_sources):
     assert "- delivery: 1 other secret is not tried, as a delivery got no answer within 15 s" in checkup.lines, checkup.lines
 
 
+def has_no_way_to(address):
+    with socket.socket(socket.AF_INET6) as each:
+        each.setblocking(False)
+        return each.connect_ex((address, 80)) == errno.ENETUNREACH
+
+
+def test_each_address_of_the_url_gets_the_deliveries(installation, two_sources):
+    """The service may choose any of them, and one is that of a machine that does not exist any more, say."""
+    hosts = two_sources.config.directory / "hosts"
+    inside = ["unshare", "--mount", "sh", "-ec", f'mount --bind {hosts} /etc/hosts; exec "$@"', "sh"]
+    url = "http://gateway.test:" + two_sources.address.rpartition(":")[2]
+    good, refused, strange = (url[7:].replace("gateway.test", host) for host in ("127.0.0.1", "127.0.0.2", "[2001:db8::1]"))
+    hosts.write_text("127.0.0.1 gateway.test\n127.0.0.2 gateway.test\n" + "2001:db8::1 gateway.test\n" * has_no_way_to("2001:db8::1"))
+    checkup = examine(installation, file_of(two_sources), "--to", url, wrapper=inside)
+    expect(checkup, EX_UNAVAILABLE, f"delivery {url}/webhooks/invoicing at {refused}, secret 1 of [source invoicing]: ", "remove it from the name")
+    assert deliveries_of(checkup) == [f"{url}/webhooks/{name} at {good}" for name in ("invoicing", "orders")]
+    skipped = [line for line in checkup.having("-") if strange in line]
+    assert len(skipped) == 2 * has_no_way_to("2001:db8::1") and all("this machine has no way to this address" in line for line in skipped)
+    hosts.write_text("127.0.0.1 gateway.test\n")
+    checkup = examine(installation, file_of(two_sources), "--to", url, wrapper=inside)
+    assert checkup.status == 0 and deliveries_of(checkup) == [f"{url}/webhooks/{name}" for name in ("invoicing", "orders")]
+
+
 def test_path_of_the_url_that_no_source_has_is_refused(installation, two_sources):
     for path in ("/elsewhere", "/webhooks/invoicing/", "/elsewhere?/webhooks/orders"):
         url = f"http://{two_sources.address}{path}"
@@ -1350,7 +1383,7 @@ def test_proxy_that_keeps_its_prefix_is_a_candidate(installation, two_sources):
     """The file and the receiver have the same path: to change it would not help."""
     url = f"http://{two_sources.address}/proxied/webhooks/orders"
     checkup = examine(installation, file_of(two_sources), "--to", url)
-    expect(checkup, EX_CONFIG, f"delivery {url}", "answered 404 (NOT_FOUND)", "journalctl -u gatepostd",
+    expect(checkup, EX_CONFIG, f"delivery {url}", "answered 404 (NOT_FOUND)", "by its log",
            "a proxy that must remove what is before /webhooks/orders")
 
 
@@ -1378,7 +1411,7 @@ def test_proxy_that_leads_to_another_source_is_a_candidate(installation, two_sou
         url = "http://%s:%d/proxied/webhooks/orders" % server.getsockname()
         checkup = examine(installation, file_of(two_sources), "--to", url)
     expect(checkup, EX_CONFIG, f"delivery {url}, secret 1 of [source proxied]", "answered 401 (INVALID_SIGNATURE)",
-           "which source gets it", "journalctl -u gatepostd", "if it is [source proxied]")
+           "which source gets it", "the receiver's log", "if it is [source proxied]")
 
 
 def change_secret(config):
@@ -1451,7 +1484,7 @@ def test_genuine_deliveries_in_quarantine_are_a_warning(installation, apart):
     assert checkup.status == 0 and warning.startswith("! quarantine: 2 deliveries quarantined by this router since ") and "as unverified: " in warning
     checkup = examine(installation, file_of(router), "--to", f"http://{receiver.address}")
     expect(checkup, EX_CONFIG, "answered 401 (INVALID_SIGNATURE)", "if it is [source invoicing]", "the same secret_file of it", "verify = on",
-           "on both machines")
+           "then reload both")
 
 
 def test_router_that_verifies_the_delivery_by_another_secret(installation, apart):
@@ -1460,7 +1493,7 @@ def test_router_that_verifies_the_delivery_by_another_secret(installation, apart
     router.config["source invoicing"]["secret_file"] = receiver.config["source invoicing"]["secret_file"]
     checkup = examine(installation, router.config, "--to", f"http://{receiver.address}")
     expect(checkup, EX_CONFIG, "router ", "has quarantined it, and may do so with genuine deliveries: unverified, ",
-           "verify = on, and other secrets", "systemctl reload gatepostd on the router's machine")
+           "verify = on, and other secrets", "then reload the router")
 
 
 def test_kind_may_have_the_name_of_the_test_deliveries(installation, stopped):
