@@ -104,11 +104,24 @@ set_request(CURL *curl, const struct http_client_request *request, struct curl_s
         }
 }
 
+/* Connect to the request's address, whatever host and port the URL has. */
+static int
+set_address(struct http_client_transfer *transfer, const struct http_client_request *request)
+{
+        char *rule = mem_printf("::%s", request->address);
+        int result = add_line(&transfer->addresses, rule);
+
+        free(rule);
+        (void)curl_easy_setopt(transfer->easy, CURLOPT_CONNECT_TO, transfer->addresses);
+        return result;
+}
+
 int
 http_client_prepare(struct http_client_transfer *transfer, const struct http_client_request *request)
 {
         transfer->easy = curl_easy_init();
-        if (transfer->easy == NULL || add_lines(&transfer->lines, request) != 0)
+        if (transfer->easy == NULL || add_lines(&transfer->lines, request) != 0 ||
+            (request->address != NULL && set_address(transfer, request) != 0))
                 return -1;
         set_connection(transfer->easy, request);
         set_request(transfer->easy, request, transfer->lines);
@@ -125,6 +138,7 @@ http_client_release(struct http_client_transfer *transfer)
         for (struct curl_slist *each = transfer->lines; each != NULL; each = each->next)
                 OPENSSL_cleanse(each->data, strlen(each->data));
         curl_slist_free_all(transfer->lines);
+        curl_slist_free_all(transfer->addresses);
 }
 
 static enum http_client_failure

@@ -24,6 +24,7 @@ struct http_client_request {
         const char *method;
         const char *url;
         const char *socket_path;    /* connect to this Unix-domain socket; NULL: to the URL's host */
+        const char *address;        /* connect to it, ADDRESS:PORT; NULL: to one of the host's */
         const char *ca_file;        /* trust only its certificates; NULL: the system's */
         int allows_any_name;        /* of the certificate */
         int uses_proxy;             /* of the environment */
@@ -66,6 +67,7 @@ int http_client_call(const struct http_client_request *request, struct http_clie
 struct http_client_transfer {
         CURL *easy;
         struct curl_slist *lines;
+        struct curl_slist *addresses;
         char reason[CURL_ERROR_SIZE]; /* why it failed; may be empty, may quote the server's certificate */
 };
 

@@ -1,5 +1,6 @@
 #include "cli/doctor.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/dial.h"
 #include "base/json_tree.h"
 #include "base/mem.h"
 #include "base/uri.h"
@@ -68,13 +70,14 @@ choose_url(const struct doctor *doctor, const struct config_source *source, stru
 }
 
 static int
-post(const struct own_url *to, const struct sign_input *signing, const struct sign_values *values,
-     struct http_client_answer *answer, struct error *error)
+post(const struct own_url *to, const char *address, const struct sign_input *signing,
+     const struct sign_values *values, struct http_client_answer *answer, struct error *error)
 {
         char *headers[DELIVERY_N_HEADERS + 1];
         struct http_client_request request = {.method = "POST",
                                               .url = to->url,
                                               .socket_path = to->socket_path,
+                                              .address = address,
                                               .ca_file = to->ca_file,
                                               .allows_any_name = to->ca_file != NULL,
                                               .headers = (const char *const *)headers,
@@ -195,9 +198,22 @@ report_other_server(struct doctor *doctor)
                       "they change answers, use --no-send");
 }
 
+enum outcome { ACCEPTED, FAILED, TIMED_OUT, OUT_OF_REACH };
+
+/* Test deliveries under way. */
+struct sending {
+        struct doctor *doctor;
+        struct doctor_trail *trail;
+        const char *address;  /* of several of the URL's host, with the port; NULL: whichever libcurl takes */
+        enum outcome outcome; /* of the last one to this address */
+        size_t n_untried;
+};
+
 static void
-report_unsent(struct doctor *doctor, enum http_client_failure failure, const struct error *error)
+report_unsent(const struct sending *sending, enum http_client_failure failure, const struct error *error)
 {
+        struct doctor *doctor = sending->doctor;
+
         if (doctor->is_certificate_outdated && doctor->url == NULL && failure == HTTP_CLIENT_UNTRUSTED) {
                 doctor_fail(doctor, EX_CONFIG, "gatepostd serves another certificate than %s has: %s",
                             doctor->config->tls_certificate_file, error->text);
@@ -210,19 +226,59 @@ report_unsent(struct doctor *doctor, enum http_client_failure failure, const str
                     doctor,
                     "give --to with the proxy's URL, not the receiver's: it accepts only connections "
                     "of a trusted_proxy, with the PROXY protocol; and see whether the proxy reaches it");
+        else if (sending->address != NULL)
+                doctor_remedy(doctor,
+                              "see why this address of several does not answer as a receiver, or remove it "
+                              "from the name in DNS or /etc/hosts: the service may choose it");
         else
                 doctor_remedy(doctor, "see whether the URL, its certificate and proxies before it are right");
 }
 
-enum outcome { ACCEPTED, FAILED, TIMED_OUT };
-
-/* Send one delivery, signed by one secret. If it is accepted, the trail knows it. */
-static enum outcome
-send_one(struct doctor *doctor, const struct own_url *to, const struct config_source *source, size_t secret,
-         struct doctor_trail *trail)
+/* The host has several addresses, and this machine has no way to this one: it has no IPv6, for example. */
+static int
+is_out_of_reach(const struct sending *sending, int os_error)
 {
-        struct sign_input signing = {.source = source, .body = make_body(source)};
+        return sending->address != NULL &&
+               (os_error == ENETUNREACH || os_error == EHOSTUNREACH || os_error == EADDRNOTAVAIL);
+}
+
+/* Send a delivery. If it is accepted, the trail knows it. */
+static enum outcome
+send_signed(struct sending *sending, const struct own_url *to, const struct sign_input *signing,
+            const struct sign_values *values, int64_t sent_ms)
+{
+        struct doctor *doctor = sending->doctor;
         struct http_client_answer answer = {0};
+        struct error error;
+        enum outcome outcome = FAILED;
+        int result = post(to, sending->address, signing, values, &answer, &error);
+        int64_t now_ms = clock_now_ms();
+
+        if (result != 0 && is_out_of_reach(sending, answer.os_error)) {
+                doctor_skip(doctor, "%s: this machine has no way to this address of several", error.text);
+                outcome = OUT_OF_REACH;
+        } else if (result != 0) {
+                report_unsent(sending, answer.failure, &error);
+                outcome = answer.failure == HTTP_CLIENT_TIMED_OUT ? TIMED_OUT : FAILED;
+        } else if (answer.status != 200) {
+                report_refusal(doctor, signing->source, &answer);
+        } else if (!is_of_receiver(&answer, signing->delivery_id)) {
+                report_other_server(doctor);
+        } else {
+                doctor_pass(doctor, "answered 200 in %" PRId64 " ms", now_ms - sent_ms);
+                doctor_trail_add(sending->trail, signing->delivery_id, sent_ms, now_ms);
+                outcome = ACCEPTED;
+        }
+        free(answer.body);
+        return outcome;
+}
+
+/* Send one delivery, signed by one secret. */
+static enum outcome
+send_one(struct sending *sending, const struct own_url *to, const struct config_source *source, size_t secret)
+{
+        struct doctor *doctor = sending->doctor;
+        struct sign_input signing = {.source = source, .body = make_body(source)};
         struct sign_values values;
         struct error error;
         int64_t sent_ms = clock_now_ms();
@@ -231,26 +287,14 @@ send_one(struct doctor *doctor, const struct own_url *to, const struct config_so
 
         signing.len = strlen(signing.body);
         sign_choose_ids(&signing, NULL, NULL);
-        doctor_begin(doctor, "delivery", "%s, secret %zu of [source %s]", shown, secret + 1, source->name);
+        doctor_begin(doctor, "delivery", "%s%s%s, secret %zu of [source %s]", shown,
+                     sending->address == NULL ? "" : " at ", sending->address == NULL ? "" : sending->address,
+                     secret + 1, source->name);
         free(shown);
         if (sign_delivery(&signing, source->keys[secret], sent_ms / 1000, &values, &error) != 0) {
                 doctor_fail(doctor, EX_OSERR, "%s", error.text);
         } else {
-                if (post(to, &signing, &values, &answer, &error) != 0) {
-                        report_unsent(doctor, answer.failure, &error);
-                        outcome = answer.failure == HTTP_CLIENT_TIMED_OUT ? TIMED_OUT : FAILED;
-                } else if (answer.status != 200) {
-                        report_refusal(doctor, source, &answer);
-                } else if (!is_of_receiver(&answer, signing.delivery_id)) {
-                        report_other_server(doctor);
-                } else {
-                        int64_t now_ms = clock_now_ms();
-
-                        doctor_pass(doctor, "answered 200 in %" PRId64 " ms", now_ms - sent_ms);
-                        doctor_trail_add(trail, signing.delivery_id, sent_ms, now_ms);
-                        outcome = ACCEPTED;
-                }
-                free(answer.body);
+                outcome = send_signed(sending, to, &signing, &values, sent_ms);
                 sign_clear_values(&values);
         }
         free(signing.body);
@@ -295,13 +339,25 @@ is_tested(const struct doctor *doctor, const struct config_source *source)
                receiver_url_source(doctor->config, doctor->url) == source;
 }
 
-/* All deliveries go to one address: after a time-out, the others are not sent. */
+/* Send one for each secret of a source, unless the address is known not to answer. */
 static void
-send_all(struct doctor *doctor, struct doctor_trail *trail)
+send_to_source(struct sending *sending, const struct config_source *source, const struct own_url *to)
 {
+        for (size_t k = 0; k < source->n_keys && sending->outcome != OUT_OF_REACH; k++) {
+                if (sending->outcome == FAILED)
+                        pause_after_refusal();
+                if (sending->outcome == TIMED_OUT)
+                        sending->n_untried++;
+                else
+                        sending->outcome = send_one(sending, to, source, k);
+        }
+}
+
+static void
+send_to_address(struct doctor *doctor, struct doctor_trail *trail, const char *address)
+{
+        struct sending sending = {.doctor = doctor, .trail = trail, .address = address};
         const struct config *config = doctor->config;
-        enum outcome outcome = ACCEPTED;
-        size_t n_untried = 0;
 
         for (size_t s = 0; s < config->n_sources; s++) {
                 struct own_url to;
@@ -313,21 +369,29 @@ send_all(struct doctor *doctor, struct doctor_trail *trail)
                         doctor_skip(doctor, "only gatepostd knows its port; give --to URL");
                         return;
                 }
-                for (size_t k = 0; k < config->sources[s].n_keys; k++) {
-                        if (outcome == FAILED)
-                                pause_after_refusal();
-                        if (outcome == TIMED_OUT)
-                                n_untried++;
-                        else
-                                outcome = send_one(doctor, &to, &config->sources[s], k, trail);
-                }
+                send_to_source(&sending, &config->sources[s], &to);
                 free(to.url);
         }
-        if (n_untried == 0)
+        if (sending.n_untried == 0)
                 return;
         doctor_begin(doctor, "delivery", "%s", "");
         doctor_skip(doctor, "%zu other secret%s not tried, as a delivery got no answer within %d s",
-                    n_untried, n_untried == 1 ? " is" : "s are", TIMEOUT_MS / 1000);
+                    sending.n_untried, sending.n_untried == 1 ? " is" : "s are", TIMEOUT_MS / 1000);
+}
+
+/* Send to all addresses of the host in --to: the service may connect to any of them. */
+static void
+send_all(struct doctor *doctor, struct doctor_trail *trail)
+{
+        struct addrinfo *found = doctor->url == NULL ? NULL : receiver_url_addresses(doctor->url, TIMEOUT_MS);
+        char text[DIAL_TEXT_SIZE];
+
+        if (found == NULL)
+                send_to_address(doctor, trail, NULL);
+        for (const struct addrinfo *each = found; each != NULL; each = each->ai_next)
+                send_to_address(doctor, trail, dial_format(each, text));
+        if (found != NULL)
+                freeaddrinfo(found);
 }
 
 /* Return why no test delivery is sent, or NULL. */

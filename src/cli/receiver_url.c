@@ -4,6 +4,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include <curl/curl.h>
+
+#include "base/dial.h"
 #include "base/mem.h"
 #include "base/uri.h"
 
@@ -62,6 +65,28 @@ receiver_url_make(const char *text, const char *path)
         made = mem_printf("%.*s%s%s", (int)(parts.path - url), url, path, parts.path + parts.len);
         free(url);
         return made;
+}
+
+struct addrinfo *
+receiver_url_addresses(const char *url, int timeout_ms)
+{
+        CURLU *parts = curl_url();
+        char *host = NULL, *port = NULL;
+        struct addrinfo *found = NULL;
+        struct error ignored;
+
+        if (curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+            curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+            curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK && host[0] != '[' &&
+            strcasecmp(host, "localhost") != 0 &&
+            dial_resolve(host, port, timeout_ms, &found, &ignored) == 0 && found->ai_next == NULL) {
+                freeaddrinfo(found);
+                found = NULL;
+        }
+        curl_free(host);
+        curl_free(port);
+        curl_url_cleanup(parts);
+        return found;
 }
 
 const struct config_source *

@@ -1,6 +1,8 @@
 #ifndef CLI_RECEIVER_URL_H
 #define CLI_RECEIVER_URL_H
 
+#include <netdb.h>
+
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/config.h"
@@ -21,6 +23,12 @@ int receiver_url_has_path(const char *text);
 
 /* Return the URL with its scheme, and with this path unless it has one. The caller frees it. */
 char *receiver_url_make(const char *text, const char *path) MUST_CHECK;
+
+/*
+ * Find the addresses of the URL's host. Returns a list, for freeaddrinfo(), or NULL if it has only one, if
+ * it is localhost, of which people mean either address, or if it cannot be resolved within timeout_ms.
+ */
+struct addrinfo *receiver_url_addresses(const char *url, int timeout_ms) MUST_CHECK;
 
 /**
  * receiver_url_source(config, url):

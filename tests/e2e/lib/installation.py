@@ -49,14 +49,14 @@ class Installation:
         """A daemon that is ready."""
         return self.daemon(config).start().wait_until_ready()
 
-    def gatepost(self, *arguments, config=None, input="", environment=None):
+    def gatepost(self, *arguments, config=None, input="", environment=None, wrapper=()):
         """Run the command line with a configuration: a Config, a path, None for the default one, False for none; and
-        with additional environment variables."""
+        with additional environment variables, by a command that executes its arguments."""
         if config is None:
             config = self.config()
         path = config.write("gatepost.conf") if isinstance(config, Config) else config
         chosen = ["-c", path] if path else []
-        done = subprocess.run([self.build / "gatepost", *chosen, *arguments], input=input, env=ENVIRONMENT | (environment or {}),
+        done = subprocess.run([*wrapper, self.build / "gatepost", *chosen, *arguments], input=input, env=ENVIRONMENT | (environment or {}),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=COMMAND_SECONDS,
                               errors="surrogateescape", cwd=self.directory)
         assert_no_sanitizer_report(done.stderr)
