@@ -8,26 +8,20 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "router/partition_status.h"
 #include "router/table.h"
 
 #define PAUSE_MS 200
 #define CERTAIN_AFTER_MS 10000 /* a broker that was cut off may report an old end of the log for a while */
-#define SETTLED_AFTER_MS 5000  /* reading for this long clears a trouble */
-#define REJOIN_AFTER_LOOKS 2   /* consecutive looks that found unassigned partitions */
-#define REJOIN_PAUSE_MS 30000
-#define FEW_RECORDS 10000 /* to read for a table: a fraction of a second, for which none need wait */
+#define FEW_RECORDS 10000      /* to read for a table: a fraction of a second, for which none need wait */
 
 int
 assignment_open(struct assignment *assignment, const struct config *config, const char *bootstrap,
                 struct partition_list *partitions, struct state *state, struct metrics *metrics,
                 struct error *error)
 {
-        *assignment = (struct assignment){.config = config,
-                                          .state = state,
-                                          .metrics = metrics,
-                                          .partitions = partitions,
-                                          .restoring = -1,
-                                          .n_partitions = -1};
+        *assignment = (struct assignment){
+            .config = config, .state = state, .metrics = metrics, .partitions = partitions, .restoring = -1};
         assignment->finder = position_finder_new(config, bootstrap, error);
         return assignment->finder == NULL ? -1 : 0;
 }
@@ -86,16 +80,6 @@ log_truncation(const struct position *position, struct metrics *metrics)
         metrics_count_truncation(metrics);
 }
 
-static void
-log_waiting(const struct partition *partition)
-{
-        char quoted[LOG_QUOTED_SIZE];
-
-        log_line(partition->trouble >= TROUBLE_NO_OFFSET ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
-                 "partition is waiting partition=%" PRId32 " cause=%s reason=%s", partition->id,
-                 partition_trouble_name(partition->trouble), log_quote(partition->reason.text, quoted));
-}
-
 /* Note the trouble that keeps the partition without a position. Returns 0. */
 static int
 keep_waiting(struct partition *partition, enum partition_trouble trouble, const char *reason, int64_t now_ms)
@@ -109,7 +93,7 @@ keep_waiting(struct partition *partition, enum partition_trouble trouble, const 
                 partition_forget_open(partition, now_ms);
         partition_void_position(partition, trouble, reason, PAUSE_MS, now_ms);
         if (is_news)
-                log_waiting(partition);
+                partition_status_log_waiting(partition);
         return 0;
 }
 
@@ -352,92 +336,4 @@ assignment_end_scans(struct assignment *assignment, struct consumer *consumer)
                         lose(assignment, partition, error.text);
         }
         return is_scanning;
-}
-
-/* Clear the trouble of partitions that have been read for a while. */
-static void
-settle(struct assignment *assignment)
-{
-        int64_t now_ms = clock_monotonic_ms();
-
-        for (size_t i = 0; i < assignment->partitions->n; i++) {
-                struct partition *partition = assignment->partitions->items[i];
-
-                if (partition->stage == PARTITION_POSITIONED && partition->trouble != TROUBLE_NONE &&
-                    partition->trouble != TROUBLE_NO_LEADER && partition->trouble != TROUBLE_NO_RECORDS &&
-                    now_ms - partition->positioned_ms >= SETTLED_AFTER_MS)
-                        partition_settle(partition);
-        }
-}
-
-/* Note missing leaders and records: librdkafka waits for them silently. */
-static void
-note_logs(struct assignment *assignment, const struct topic_view *view)
-{
-        int64_t now_ms = clock_monotonic_ms();
-
-        if (assignment->n_looks == view->number)
-                return;
-        assignment->n_looks = view->number;
-        for (size_t i = 0; i < assignment->partitions->n; i++) {
-                struct partition *partition = assignment->partitions->items[i];
-                const struct partition_log *log;
-                int is_news;
-
-                if ((size_t)partition->id >= view->n_logs)
-                        continue;
-                log = &view->logs[partition->id];
-                is_news = partition_note_leader(partition, log->has_leader, now_ms);
-                is_news |= partition_note_log_end(partition, log->end, assignment->emptied_ms, now_ms);
-                if (is_news)
-                        log_waiting(partition);
-        }
-}
-
-static void
-note_growth(struct assignment *assignment, int32_t n)
-{
-        if (assignment->n_partitions >= 0 && n > assignment->n_partitions)
-                log_error("partitions were added to %s: for dedup_window from now on, a repeat of an earlier "
-                          "delivery may be published again before=%" PRId32 " now=%" PRId32,
-                          assignment->config->deliveries_topic, assignment->n_partitions, n);
-        if (n >= 0)
-                assignment->n_partitions = n;
-}
-
-/*
- * A coordinator assigns a static member that returns in time its former partitions (KIP-345), although
- * partitions were added meanwhile, and no member checks the topic again for minutes.
- */
-static void
-rejoin(struct assignment *assignment, struct consumer *consumer, const struct unassigned_partition *first,
-       int n_looks)
-{
-        int64_t now_ms = clock_monotonic_ms();
-
-        if (consumer == NULL || n_looks < REJOIN_AFTER_LOOKS ||
-            (assignment->rejoined_ms != 0 && now_ms - assignment->rejoined_ms < REJOIN_PAUSE_MS))
-                return;
-        log_warning("partition is assigned to no router; rejoining the group partition=%" PRId32
-                    " waiting=%" PRId64,
-                    first->partition, first->waiting);
-        assignment->rejoined_ms = now_ms;
-        consumer_rejoin(consumer);
-}
-
-void
-assignment_update_status(struct assignment *assignment, struct consumer *consumer,
-                         struct partition_status *status)
-{
-        struct topic_view view;
-
-        position_finder_view(assignment->finder, &view);
-        settle(assignment);
-        note_logs(assignment, &view);
-        note_growth(assignment, view.n_partitions);
-        partition_status_read(status, assignment->partitions, consumer, assignment->config->deliveries_topic,
-                              view.unassigned, view.n_unassigned, assignment->state, assignment->metrics);
-        if (view.n_unassigned > 0)
-                rejoin(assignment, consumer, view.unassigned, view.n_looks);
-        topic_view_clear(&view);
 }

@@ -10,7 +10,6 @@
 #include "kafka/consumer.h"
 #include "metrics/metrics.h"
 #include "router/partition.h"
-#include "router/partition_status.h"
 #include "router/position_finder.h"
 
 /*
@@ -27,12 +26,8 @@ struct assignment {
         struct position_finder *finder;
         uint64_t generation; /* changes when pending answers become void */
         uint64_t asked_generation;
-        int is_stale;         /* the consumer is assigned other partitions than those with a position */
-        int32_t restoring;    /* the partition for which others wait with restoring; -1: none */
-        int32_t n_partitions; /* of the topic; -1: unknown yet */
-        int64_t rejoined_ms;  /* monotonic; 0: never */
-        uint64_t n_looks;     /* number of the last view of the logs that was used */
-        int64_t emptied_ms;   /* monotonic: when the consumer's queue was last empty; set by the owner */
+        int is_stale;      /* the consumer is assigned other partitions than those with a position */
+        int32_t restoring; /* the partition for which others wait with restoring; -1: none */
 };
 
 /* Returns 0, or -1 with the reason; call assignment_close() in either case. */
@@ -61,12 +56,5 @@ void assignment_lose_position(struct assignment *assignment, int32_t id, const c
  * still running.
  */
 int assignment_end_scans(struct assignment *assignment, struct consumer *consumer);
-
-/*
- * Set the metrics of the partitions, and fill in status. When partitions have been assigned to no router for
- * a while, rejoin the group. consumer may be NULL.
- */
-void assignment_update_status(struct assignment *assignment, struct consumer *consumer,
-                              struct partition_status *status);
 
 #endif

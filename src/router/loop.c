@@ -13,6 +13,7 @@
 #include "router/member.h"
 #include "router/partition_status.h"
 #include "router/processor.h"
+#include "router/topic_watch.h"
 
 #define POLL_MS 100
 #define POLL_SOON_MS 5 /* while waiting for an event that the consumer's queue does not signal */
@@ -35,6 +36,7 @@ struct loop {
         struct member member;
         struct processor processor;
         struct assignment assignment;
+        struct topic_watch watch;
         int troubled;        /* nothing was committed since a recovery, and records wait */
         int64_t troubled_ms; /* monotonic time of that recovery */
         int64_t logged_ms;   /* of the last log line about trouble; 0: none since a commit */
@@ -241,7 +243,7 @@ take(struct loop *loop, enum consumer_result result, rd_kafka_message_t *message
                 end_scans(loop);
                 return 0;
         case CONSUMER_NOTHING:
-                loop->assignment.emptied_ms = clock_monotonic_ms();
+                loop->processor.partitions.emptied_ms = clock_monotonic_ms();
                 end_scans(loop);
                 return loop->processor.is_open;
         case CONSUMER_TROUBLE:
@@ -278,7 +280,7 @@ report(struct loop *loop)
         if (now - loop->reported_ms < REPORT_INTERVAL_MS)
                 return;
         loop->reported_ms = now;
-        assignment_update_status(&loop->assignment, loop->member.consumer, &status);
+        topic_watch_report(&loop->watch, loop->member.consumer, &status);
         if (status.router.lag == 0 && !loop->processor.is_open && now - loop->troubled_ms >= TROUBLED_FOR_MS)
                 loop->troubled = 0;
         if (status.n > 0 && status.n_refused == status.n) {
@@ -361,6 +363,10 @@ loop_run(struct current *current, const char *bootstrap, struct metrics *metrics
                 loop.exit_status =
                     config->state != NULL && loop.processor.state == NULL ? EX_CONFIG : EX_SOFTWARE;
         }
+        loop.watch = (struct topic_watch){.config = config,
+                                          .finder = loop.assignment.finder,
+                                          .processor = &loop.processor,
+                                          .n_partitions = -1};
         while (loop.exit_status == 0 && !atomic_load(&status->stopping))
                 step(&loop);
         heartbeat_wait(&status->heartbeat);

@@ -134,6 +134,7 @@ struct partition {
 struct partition_list {
         struct partition **items;
         size_t n;
+        int64_t emptied_ms; /* monotonic: when the queue of their consumer was last empty */
 };
 
 /*

@@ -133,3 +133,13 @@ partition_status_log(const struct partition_list *partitions, const struct consu
                                                              : log_quote(partition->reason.text, quoted));
         }
 }
+
+void
+partition_status_log_waiting(const struct partition *partition)
+{
+        char quoted[LOG_QUOTED_SIZE];
+
+        log_line(partition->trouble >= TROUBLE_NO_OFFSET ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
+                 "partition is waiting partition=%" PRId32 " cause=%s reason=%s", partition->id,
+                 partition_trouble_name(partition->trouble), log_quote(partition->reason.text, quoted));
+}
