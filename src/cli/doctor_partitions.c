@@ -103,7 +103,8 @@ describe(const struct doctor *doctor, size_t partition, char *text, size_t size)
              each = each->next) {
                 const char *state = json_tree_text(each, "state"), *cause = json_tree_text(each, "cause");
 
-                if (status_number(each, "partition") == (double)partition && state != NULL)
+                if (status_number(each, "partition") == (double)partition && state != NULL &&
+                    strcmp(state, "standby") != 0)
                         (void)snprintf(text, size, "; by the gatepostd of this machine, its state is %s%s%s",
                                        state, cause == NULL || *cause == '\0' ? "" : ", ",
                                        cause == NULL ? "" : cause);

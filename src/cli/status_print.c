@@ -114,7 +114,8 @@ print_partitions(const struct json_value *report)
              each = each->next) {
                 const char *state = text_of(each, "state"), *cause = text_of(each, "cause");
 
-                if (strcmp(state, "routing") == 0)
+                if (strcmp(state, "routing") == 0 || (strcmp(state, "standby") == 0 && *cause == '\0' &&
+                                                      status_number(each, "restoreRecords") == 0))
                         continue;
                 printf("  partition %.0f ", status_number(each, "partition"));
                 print_text(state);

@@ -118,7 +118,8 @@ struct config {
         char *state; /* the directory of the router's state; NULL: none */
         uint64_t max_batch;
         uint64_t max_batch_bytes;
-        int verify; /* the router verifies signatures; then the rules of each source have its keys */
+        int standby; /* the router keeps the dedup tables of other routers' partitions, too */
+        int verify;  /* the router verifies signatures; then the rules of each source have its keys */
 
         struct config_source *sources;
         size_t n_sources; /* at least 1 */

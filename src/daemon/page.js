@@ -322,7 +322,7 @@
 
   // State
 
-  const isWell = ({ state }) => ["routing", "restoring"].includes(state);
+  const isWell = ({ state }) => ["routing", "restoring", "standby"].includes(state);
 
   function spoolWarnings({ spoolingSinceSeconds, records, bytes, limitBytes, refusedRecords, damagedSegments }) {
     return [spoolingSinceSeconds && `deliveries only on this machine's disk: ${grouped(records)}`,

@@ -95,7 +95,8 @@ on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
         struct statistics statistics;
 
         (void)client;
-        if (consumer->events->on_statistics != NULL && statistics_read(&statistics, json, len) == 0)
+        if (consumer->events != NULL && consumer->events->on_statistics != NULL &&
+            statistics_read(&statistics, json, len) == 0)
                 consumer->events->on_statistics(&statistics.totals, consumer->arg);
         return 0; /* librdkafka frees the text */
 }
@@ -192,7 +193,7 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
         }
         (void)rd_kafka_poll_set_consumer(consumer->client);
         consumer->queue = rd_kafka_queue_get_consumer(consumer->client);
-        if (subscribe(consumer->client, config->deliveries_topic, error) != 0) {
+        if (events != NULL && subscribe(consumer->client, config->deliveries_topic, error) != 0) {
                 consumer_free(consumer);
                 return NULL;
         }

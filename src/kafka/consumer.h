@@ -26,8 +26,8 @@ struct consumer_events {
 };
 
 /*
- * Join the group. The events are called from consumer_poll() and consumer_free(). Returns NULL with the
- * reason.
+ * Join the group. The events are called from consumer_poll() and consumer_free(). Without events the consumer
+ * stays outside the group, and reads what it is told to by consumer_assign(). Returns NULL with the reason.
  */
 struct consumer *consumer_new(const struct config *config, const char *bootstrap,
                               const struct consumer_events *events, void *arg,

@@ -22,7 +22,7 @@ assignment_open(struct assignment *assignment, const struct config *config, cons
 {
         *assignment = (struct assignment){
             .config = config, .state = state, .metrics = metrics, .partitions = partitions, .restoring = -1};
-        assignment->finder = position_finder_new(config, bootstrap, error);
+        assignment->finder = position_finder_new(config, bootstrap, metrics != NULL, error);
         return assignment->finder == NULL ? -1 : 0;
 }
 
@@ -32,19 +32,49 @@ assignment_close(struct assignment *assignment)
         position_finder_free(assignment->finder);
 }
 
+/* Another router gets a partition: follow it from now on, or forget it. Returns -1 when memory fails. */
+static int
+give_up(struct partition_list *partitions, struct partition *partition, struct partition_list *followed)
+{
+        if (followed == NULL) {
+                partition_remove(partitions, partition);
+                return 0;
+        }
+        if (partition_move(partitions, followed, partition, clock_monotonic_ms()) != 0)
+                return -1;
+        partition->is_followed = 1;
+        return 0;
+}
+
+/* This router gets a partition: take its table if it was followed. Returns -1 when memory fails. */
+static int
+take_over(struct partition_list *partitions, int32_t id, struct partition_list *followed)
+{
+        struct partition *partition = followed == NULL ? NULL : partition_find(followed, id);
+
+        if (partition == NULL)
+                return partition_add(partitions, id) == NULL ? -1 : 0;
+        if (partition_move(followed, partitions, partition, clock_monotonic_ms()) != 0)
+                return -1;
+        partition->is_followed = 0;
+        return 0;
+}
+
 int
-assignment_set(struct assignment *assignment, const rd_kafka_topic_partition_list_t *assigned)
+assignment_set(struct assignment *assignment, const rd_kafka_topic_partition_list_t *assigned,
+               struct partition_list *followed)
 {
         struct partition_list *partitions = assignment->partitions;
 
         for (size_t i = partitions->n; i > 0; i--) {
                 if (rd_kafka_topic_partition_list_find(assigned, assignment->config->deliveries_topic,
-                                                       partitions->items[i - 1]->id) == NULL)
-                        partition_remove(partitions, partitions->items[i - 1]);
+                                                       partitions->items[i - 1]->id) == NULL &&
+                    give_up(partitions, partitions->items[i - 1], followed) != 0)
+                        return -1;
         }
         for (int i = 0; i < assigned->cnt; i++) {
                 if (partition_find(partitions, assigned->elems[i].partition) == NULL &&
-                    partition_add(partitions, assigned->elems[i].partition) == NULL)
+                    take_over(partitions, assigned->elems[i].partition, followed) != 0)
                         return -1;
         }
         assignment_void_positions(assignment);
@@ -102,6 +132,8 @@ static int
 apply(const struct assignment *assignment, const struct position *position, struct partition *partition,
       int64_t now_ms)
 {
+        int is_new;
+
         if (position->high >= 0)
                 partition->high = position->high;
         if (position->trouble != TROUBLE_NONE)
@@ -111,7 +143,8 @@ apply(const struct assignment *assignment, const struct position *position, stru
                 return keep_waiting(partition, TROUBLE_TRUNCATED,
                                     "the log ends before the committed offset, and has newer records",
                                     now_ms);
-        if (!table_serves(position, partition)) {
+        is_new = !table_serves(position, partition);
+        if (is_new) {
                 if (table_restore(position, assignment->config, assignment->state, partition) != 0)
                         return keep_waiting(partition, TROUBLE_UNREACHABLE, "out of memory", now_ms);
         } else if (position->n_cut_off == 0) {
@@ -121,7 +154,7 @@ apply(const struct assignment *assignment, const struct position *position, stru
         if (partition->next > position->decide_from)
                 partition->next = position->decide_from;
         if (position->routed_ms >= 0 && partition->next == position->decide_from &&
-            partition->next > position->low)
+            partition->next > position->low && !partition->is_followed)
                 partition->next--;
         partition->decide_from = position->decide_from;
         partition->routed_ms = position->routed_ms;
@@ -131,7 +164,10 @@ apply(const struct assignment *assignment, const struct position *position, stru
         partition->topic[0] = '\0';
         partition->stage = PARTITION_POSITIONED;
         partition->positioned_ms = now_ms;
-        log_info("partition assigned partition=%" PRId32 " committed=%" PRId64 " reading_from=%" PRId64,
+        if (partition->is_followed && !is_new)
+                return 1;
+        log_info("%s partition=%" PRId32 " committed=%" PRId64 " reading_from=%" PRId64,
+                 partition->is_followed ? "following a partition of another router" : "partition assigned",
                  partition->id, partition->decide_from, partition->next);
         table_announce(partition);
         return 1;
@@ -140,7 +176,7 @@ apply(const struct assignment *assignment, const struct position *position, stru
 static void
 count_deleted(struct assignment *assignment, const struct position *position, struct partition *partition)
 {
-        if (position->n_deleted == 0 || position->low <= partition->counted_to)
+        if (position->n_deleted == 0 || position->low <= partition->counted_to || partition->is_followed)
                 return;
         log_error(
             "records were deleted before they were routed: the retention is too short partition=%" PRId32
@@ -169,7 +205,7 @@ take_answers(struct assignment *assignment)
                 is_cut = table_is_cut_off(&positions[i], partition);
                 if (apply(assignment, &positions[i], partition, clock_monotonic_ms())) {
                         count_deleted(assignment, &positions[i], partition);
-                        if (is_cut)
+                        if (is_cut && !partition->is_followed)
                                 log_truncation(&positions[i], assignment->metrics);
                         assignment->is_stale = 1;
                 }
@@ -239,7 +275,7 @@ give_turn(struct assignment *assignment)
         if (first == NULL)
                 return;
         first->awaits_turn = 0;
-        if (first->id != before)
+        if (first->id != before && !first->is_followed)
                 log_info("restoring a dedup table from the log partition=%" PRId32 " records=%" PRId64
                          " waiting_partitions=%zu",
                          first->id, partition_to_restore(first), n - 1);
@@ -267,7 +303,8 @@ assign(struct assignment *assignment, struct consumer *consumer)
         for (size_t i = 0; i < partitions->n; i++) {
                 struct partition *partition = partitions->items[i];
 
-                if (partition->stage != PARTITION_POSITIONED || partition->awaits_turn)
+                if (partition->stage != PARTITION_POSITIONED || partition->awaits_turn ||
+                    (partition->is_followed && partition->next >= partition->decide_from))
                         continue;
                 partition->scan_next = -1;
                 rd_kafka_topic_partition_list_add(list, assignment->config->deliveries_topic, partition->id)
@@ -287,6 +324,16 @@ assignment_start_reading(struct assignment *assignment, struct consumer *consume
         ask(assignment);
         if (assignment->is_stale || is_turn_over(assignment))
                 assign(assignment, consumer);
+}
+
+int
+assignment_is_restoring(const struct assignment *assignment)
+{
+        for (size_t i = 0; i < assignment->partitions->n; i++) {
+                if (is_restoring(assignment->partitions->items[i]))
+                        return 1;
+        }
+        return 0;
 }
 
 int

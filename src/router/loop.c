@@ -13,6 +13,7 @@
 #include "router/member.h"
 #include "router/partition_status.h"
 #include "router/processor.h"
+#include "router/standby.h"
 #include "router/topic_watch.h"
 
 #define POLL_MS 100
@@ -37,9 +38,10 @@ struct loop {
         struct processor processor;
         struct assignment assignment;
         struct topic_watch watch;
-        int troubled;        /* nothing was committed since a recovery, and records wait */
-        int64_t troubled_ms; /* monotonic time of that recovery */
-        int64_t logged_ms;   /* of the last log line about trouble; 0: none since a commit */
+        struct standby standby; /* all zeros if it is off */
+        int troubled;           /* nothing was committed since a recovery, and records wait */
+        int64_t troubled_ms;    /* monotonic time of that recovery */
+        int64_t logged_ms;      /* of the last log line about trouble; 0: none since a commit */
         int exit_status;
         int64_t reported_ms;
         char waiting_for[REASON_SIZE]; /* the reason for waiting that was last logged; empty: none */
@@ -186,7 +188,7 @@ take_message(struct loop *loop, rd_kafka_message_t *message)
         struct error error;
 
         reload(loop);
-        switch (processor_take(&loop->processor, message, &origin, &error)) {
+        switch (processor_take(&loop->processor, &loop->processor.partitions, message, &origin, &error)) {
         case PROCESSOR_DONE:
                 return;
         case PROCESSOR_UNPOSITIONED:
@@ -238,7 +240,7 @@ take(struct loop *loop, enum consumer_result result, rd_kafka_message_t *message
                 end_scans(loop);
                 return processor_is_full(&loop->processor);
         case CONSUMER_END:
-                processor_note_end(&loop->processor, message->partition, message->offset);
+                partition_list_note_end(&loop->processor.partitions, message->partition, message->offset);
                 rd_kafka_message_destroy(message);
                 end_scans(loop);
                 return 0;
@@ -308,8 +310,35 @@ on_change(struct loop *loop)
         if (loop->member.assigned == NULL)
                 return;
         processor_note_membership(&loop->processor, consumer_client(loop->member.consumer));
-        if (assignment_set(&loop->assignment, loop->member.assigned) != 0)
+        if (assignment_set(&loop->assignment, loop->member.assigned,
+                           loop->config->standby ? &loop->processor.followed : NULL) != 0)
                 loop->member.has_changed = 1; /* out of memory: try again */
+        standby_note_change(&loop->standby);
+}
+
+/* Between two batches: read some records of the partitions that other routers have. */
+static void
+follow(struct loop *loop)
+{
+        loop->standby.has_more = 0;
+        if (!loop->config->standby || loop->processor.is_open || loop->member.assigned == NULL ||
+            loop->assignment.restoring >= 0)
+                return;
+        heartbeat_wait(&loop->status->heartbeat);
+        standby_step(&loop->standby, loop->watch.n_partitions);
+        heartbeat_beat(&loop->status->heartbeat);
+}
+
+/* Return how long to wait for the next record, in milliseconds. */
+static int
+patience_ms(const struct loop *loop)
+{
+        if (loop->processor.is_open || loop->standby.has_more)
+                return 0;
+        return assignment_is_awaited(&loop->assignment) || loop->processor.is_scanning ||
+                       (loop->config->standby && standby_is_busy(&loop->standby))
+                   ? POLL_SOON_MS
+                   : POLL_MS;
 }
 
 /*
@@ -323,7 +352,6 @@ step(struct loop *loop)
         int32_t partition = -1;
         struct error error;
         enum consumer_result result;
-        int timeout_ms;
 
         report(loop);
         reload(loop);
@@ -336,10 +364,8 @@ step(struct loop *loop)
         }
         if (loop->exit_status != 0)
                 return;
-        timeout_ms = loop->processor.is_open                                                   ? 0
-                     : assignment_is_awaited(&loop->assignment) || loop->processor.is_scanning ? POLL_SOON_MS
-                                                                                               : POLL_MS;
-        result = consumer_poll(loop->member.consumer, timeout_ms, &message, &partition, &error);
+        follow(loop);
+        result = consumer_poll(loop->member.consumer, patience_ms(loop), &message, &partition, &error);
         if (loop->member.has_changed)
                 on_change(loop);
         if (take(loop, result, message, partition, &error) && loop->processor.is_open)
@@ -358,7 +384,9 @@ loop_run(struct current *current, const char *bootstrap, struct metrics *metrics
 
         if (processor_open(&loop.processor, current, bootstrap, metrics, &error) != 0 ||
             assignment_open(&loop.assignment, config, bootstrap, &loop.processor.partitions,
-                            loop.processor.state, metrics, &error) != 0) {
+                            loop.processor.state, metrics, &error) != 0 ||
+            (config->standby &&
+             standby_open(&loop.standby, config, bootstrap, &loop.processor, &error) != 0)) {
                 log_error("cannot start the router reason=%s", log_quote(error.text, quoted));
                 loop.exit_status =
                     config->state != NULL && loop.processor.state == NULL ? EX_CONFIG : EX_SOFTWARE;
@@ -373,6 +401,7 @@ loop_run(struct current *current, const char *bootstrap, struct metrics *metrics
         if (loop.processor.is_open && loop.exit_status == 0)
                 commit(&loop);
         assignment_close(&loop.assignment);
+        standby_close(&loop.standby);
         processor_close(&loop.processor);
         member_leave(&loop.member);
         return loop.exit_status;

@@ -38,76 +38,10 @@ partition_state_name(enum partition_state state)
         static const char *const names[PARTITION_N_STATES] = {
             [PARTITION_ROUTING] = "routing",       [PARTITION_RESTORING] = "restoring",
             [PARTITION_WAITING] = "waiting",       [PARTITION_REFUSED] = "refused",
-            [PARTITION_UNASSIGNED] = "unassigned",
+            [PARTITION_UNASSIGNED] = "unassigned", [PARTITION_STANDBY] = "standby",
         };
 
         return names[state];
-}
-
-struct partition *
-partition_find(struct partition_list *list, int32_t id)
-{
-        for (size_t i = 0; i < list->n; i++) {
-                struct partition *found = list->items[i];
-
-                if (found->id != id)
-                        continue;
-                list->items[i] = list->items[0];
-                list->items[0] = found;
-                return found;
-        }
-        return NULL;
-}
-
-struct partition *
-partition_add(struct partition_list *list, int32_t id)
-{
-        struct partition **items = reallocarray(list->items, list->n + 1, sizeof(*items));
-        struct partition *partition = malloc(sizeof(*partition));
-
-        if (items != NULL)
-                list->items = items;
-        if (items == NULL || partition == NULL) {
-                free(partition);
-                return NULL;
-        }
-        *partition = (struct partition){.id = id,
-                                        .routed_ms = -1,
-                                        .bare_offset = -1,
-                                        .needed_ms = INT64_MAX,
-                                        .high = -1,
-                                        .end = {-1, -1},
-                                        .unread_from = -1,
-                                        .short_of = -1,
-                                        .diverged_at = -1,
-                                        .cut_at = -1,
-                                        .changed_at = -1,
-                                        .tried_to = -1,
-                                        .anchor = -1,
-                                        .scan_next = -1,
-                                        .unpublishable = -1};
-        items[list->n++] = partition;
-        return partition;
-}
-
-void
-partition_remove(struct partition_list *list, struct partition *partition)
-{
-        for (size_t i = 0; i < list->n; i++) {
-                if (list->items[i] == partition)
-                        list->items[i] = list->items[--list->n];
-        }
-        dedup_free(partition->dedup);
-        free(partition);
-}
-
-void
-partition_clear(struct partition_list *list)
-{
-        while (list->n > 0)
-                partition_remove(list, list->items[list->n - 1]);
-        free(list->items);
-        list->items = NULL;
 }
 
 void
@@ -181,6 +115,8 @@ partition_forget_open(struct partition *partition, int64_t now_ms)
 enum partition_state
 partition_state(const struct partition *partition, int64_t now_ms)
 {
+        if (partition->is_followed)
+                return PARTITION_STANDBY;
         if (partition->trouble >= TROUBLE_NO_OFFSET && partition->stage != PARTITION_POSITIONED &&
             now_ms - partition->troubled_ms >= REFUSED_AFTER_MS)
                 return PARTITION_REFUSED;
@@ -312,6 +248,19 @@ partition_can_judge(struct partition *partition, int64_t timestamp_ms)
         return 0;
 }
 
+/* Drop what no record from next on needs. */
+static void
+expire(struct partition *partition)
+{
+        partition->expired_from = partition->next;
+        if (partition->dedup == NULL)
+                return; /* it was of no use any more while the batch was open */
+        if (partition->last_ms - partition->needed_ms > 2 * (int64_t)dedup_window_ms(partition->dedup))
+                partition->needed_ms = INT64_MAX;
+        dedup_expire(partition->dedup,
+                     partition->needed_ms < partition->last_ms ? partition->needed_ms : partition->last_ms);
+}
+
 void
 partition_committed(struct partition *partition)
 {
@@ -321,14 +270,17 @@ partition_committed(struct partition *partition)
         partition->topic[0] = '\0';
         partition->decide_from = partition->next;
         partition->routed_ms = partition->last_ms;
-        partition->expired_from = partition->next;
         partition->diverged_at = partition->cut_at = partition->bare_offset = -1;
-        if (partition->dedup == NULL)
-                return; /* it was of no use any more while the batch was open */
-        if (partition->last_ms - partition->needed_ms > 2 * (int64_t)dedup_window_ms(partition->dedup))
-                partition->needed_ms = INT64_MAX;
-        dedup_expire(partition->dedup,
-                     partition->needed_ms < partition->last_ms ? partition->needed_ms : partition->last_ms);
+        expire(partition);
+}
+
+void
+partition_followed(struct partition *partition)
+{
+        if (partition->stage != PARTITION_POSITIONED || partition->next < partition->decide_from)
+                return;
+        partition_settle(partition);
+        expire(partition);
 }
 
 void
@@ -390,7 +342,8 @@ int
 partition_note_log_end(struct partition *partition, int64_t end, int64_t emptied_ms, int64_t now_ms)
 {
         int64_t read_to = partition->reached == partition->end.from ? partition->end.to : partition->reached;
-        int is_read = end >= 0 && end <= read_to;
+        int is_read = (end >= 0 && end <= read_to) ||
+                      (partition->is_followed && partition->next >= partition->decide_from);
 
         if (end >= 0)
                 partition->high = end;

@@ -55,6 +55,7 @@ struct partition_gap {
  */
 struct partition {
         int32_t id;
+        int is_followed; /* another router has it: its records are only remembered, up to decide_from */
         struct dedup *dedup;
         int64_t decide_from;
         int64_t next;      /* the offset to read next */
@@ -130,26 +131,6 @@ struct partition {
         struct error unpublishable_why;
 };
 
-/* The partitions assigned to this router, unordered. */
-struct partition_list {
-        struct partition **items;
-        size_t n;
-        int64_t emptied_ms; /* monotonic: when the queue of their consumer was last empty */
-};
-
-/*
- * Return the partition with this id, or NULL. It moves to the front, where the next call looks first: records
- * come in runs.
- */
-struct partition *partition_find(struct partition_list *list, int32_t id);
-
-/* Add a partition without a dedup table or a position. Returns NULL when memory fails. */
-struct partition *partition_add(struct partition_list *list, int32_t id) MUST_CHECK;
-
-/* Remove a partition and its dedup table. The last one takes its place. */
-void partition_remove(struct partition_list *list, struct partition *partition);
-void partition_clear(struct partition_list *list);
-
 /**
  * partition_void_position(partition, trouble, reason, pause_ms, now_ms):
  * Stop deciding its records until its position has been asked for again, after pause_ms, which doubles with
@@ -183,6 +164,7 @@ enum partition_state {
         PARTITION_WAITING,    /* retries by itself */
         PARTITION_REFUSED,    /* an administrator must decide; retries nevertheless */
         PARTITION_UNASSIGNED, /* assigned to no router of the group */
+        PARTITION_STANDBY,    /* assigned to another router, and followed */
         PARTITION_N_STATES,
 };
 
@@ -273,6 +255,9 @@ int partition_can_judge(struct partition *partition, int64_t timestamp_ms) MUST_
 
 /* All records below next have been committed, and will not be decided again. */
 void partition_committed(struct partition *partition);
+
+/* If a followed partition has been read up to its committed offset: drop what only earlier records need. */
+void partition_followed(struct partition *partition);
 
 /* All records below end have been read: there are none from next up to end. */
 void partition_note_end(struct partition *partition, int64_t end);

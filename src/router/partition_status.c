@@ -80,19 +80,49 @@ read_one(struct partition_status *status, struct partition *partition, int64_t l
         note_reason(status, partition, state);
 }
 
+/* Another router reports its lag. */
+static void
+read_followed(struct partition_status *status, const struct partition *partition,
+              struct metrics_partition *shown)
+{
+        *shown = (struct metrics_partition){partition->id,
+                                            partition_state_name(PARTITION_STANDBY),
+                                            partition_trouble_name(partition->trouble),
+                                            0,
+                                            partition->dedup == NULL ? -1 : partition->decide_from,
+                                            (uint64_t)partition_to_restore(partition)};
+        if (partition->dedup != NULL)
+                add_table(&status->router, partition->dedup);
+}
+
+static int
+is_among(int32_t id, const struct unassigned_partition *unassigned, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                if (unassigned[i].partition == id)
+                        return 1;
+        }
+        return 0;
+}
+
 void
 partition_status_read(struct partition_status *status, const struct partition_list *partitions,
-                      const struct consumer *consumer, const char *topic,
-                      const struct unassigned_partition *unassigned, size_t n_unassigned,
+                      const struct partition_list *followed, const struct consumer *consumer,
+                      const char *topic, const struct unassigned_partition *unassigned, size_t n_unassigned,
                       const struct state *state, struct metrics *metrics)
 {
-        struct metrics_partition *shown = mem_alloc((partitions->n + n_unassigned + 1) * sizeof(*shown));
+        struct metrics_partition *shown =
+            mem_alloc((partitions->n + followed->n + n_unassigned + 1) * sizeof(*shown));
         size_t n = 0;
 
         memset(status, 0, sizeof(*status));
         for (size_t i = 0; i < partitions->n; i++)
                 read_one(status, partitions->items[i], lag_of(partitions->items[i], consumer, topic),
                          &shown[n++]);
+        for (size_t i = 0; i < followed->n; i++) {
+                if (!is_among(followed->items[i]->id, unassigned, n_unassigned))
+                        read_followed(status, followed->items[i], &shown[n++]);
+        }
         for (size_t i = 0; i < n_unassigned; i++) {
                 shown[n++] = (struct metrics_partition){unassigned[i].partition,
                                                         partition_state_name(PARTITION_UNASSIGNED),

@@ -5,7 +5,7 @@
 #include "dedup/state.h"
 #include "kafka/consumer.h"
 #include "metrics/metrics.h"
-#include "router/partition.h"
+#include "router/partition_list.h"
 #include "router/position_finder.h"
 
 /* Publish the state of the partitions: metrics, the reason why not all are routed, lines in the log. */
@@ -20,13 +20,13 @@ struct partition_status {
 };
 
 /**
- * partition_status_read(status, partitions, consumer, topic, unassigned, n_unassigned, state, metrics):
- * Summarize the partitions, and set their metrics. consumer and state may be NULL.
+ * partition_status_read(status, partitions, followed, ...): Summarize the router's partitions, and set the
+ * metrics of these, the followed and the unassigned ones. consumer and state may be NULL.
  */
 void partition_status_read(struct partition_status *status, const struct partition_list *partitions,
-                           const struct consumer *consumer, const char *topic,
-                           const struct unassigned_partition *unassigned, size_t n_unassigned,
-                           const struct state *state, struct metrics *metrics);
+                           const struct partition_list *followed, const struct consumer *consumer,
+                           const char *topic, const struct unassigned_partition *unassigned,
+                           size_t n_unassigned, const struct state *state, struct metrics *metrics);
 
 /* Log that a partition is not read, and why. */
 void partition_status_log_waiting(const struct partition *partition);

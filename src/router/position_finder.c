@@ -13,6 +13,7 @@
 struct position_finder {
         const struct config *config;
         struct log_query *query;
+        int looks;
         pthread_t thread;
         pthread_mutex_t mutex; /* protects all that follows */
         pthread_cond_t wake;
@@ -183,7 +184,8 @@ run(void *arg)
                         answer(finder, questions);
                         continue;
                 }
-                look_around(finder);
+                if (finder->looks)
+                        look_around(finder);
                 (void)clock_gettime(CLOCK_MONOTONIC, &next_look);
                 next_look.tv_sec += LOOK_INTERVAL_S;
         }
@@ -191,11 +193,12 @@ run(void *arg)
 }
 
 struct position_finder *
-position_finder_new(const struct config *config, const char *bootstrap, struct error *error)
+position_finder_new(const struct config *config, const char *bootstrap, int looks, struct error *error)
 {
         struct position_finder *finder = mem_alloc(sizeof(*finder));
 
         finder->config = config;
+        finder->looks = looks;
         finder->n_partitions = -1;
         pthread_mutex_init(&finder->mutex, NULL);
         pthread_cond_init(&finder->wake, NULL);

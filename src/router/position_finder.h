@@ -13,8 +13,8 @@
  */
 struct position_finder;
 
-/* Returns NULL with the reason. */
-struct position_finder *position_finder_new(const struct config *config, const char *bootstrap,
+/* looks: whether to look around every five seconds. Returns NULL with the reason. */
+struct position_finder *position_finder_new(const struct config *config, const char *bootstrap, int looks,
                                             struct error *error) MUST_CHECK;
 
 /* Wait for the thread, for up to some seconds, and free. NULL is harmless. */

@@ -90,8 +90,9 @@ processor_close(struct processor *processor)
         transaction_free(processor->transaction);
         if (processor->group != NULL)
                 rd_kafka_consumer_group_metadata_destroy(processor->group);
-        table_save(processor->state, &processor->partitions);
+        table_save(processor->state, &processor->partitions, &processor->followed);
         partition_clear(&processor->partitions);
+        partition_clear(&processor->followed);
         state_close(processor->state);
         judge_free(processor->judge);
         batch_free(&processor->batch);
@@ -241,6 +242,18 @@ decide_next(struct processor *processor, struct partition *partition, const stru
         return PROCESSOR_UNPOSITIONED;
 }
 
+/* A followed partition has a record that may not be routed yet: there are no others to remember now. */
+static enum processor_result
+end_following(const struct processor *processor, struct partition *partition)
+{
+        if (partition->next < partition->decide_from && partition->routed_ms >= 0) {
+                recheck_divergence(partition, processor->config->deliveries_topic);
+                return PROCESSOR_UNPOSITIONED;
+        }
+        partition->next = partition->decide_from;
+        return PROCESSOR_DONE;
+}
+
 /* Process a record that is the next one of its partition, judging by its offset. */
 static enum processor_result
 take_next(struct processor *processor, struct partition *partition, rd_kafka_message_t *message,
@@ -256,6 +269,8 @@ take_next(struct processor *processor, struct partition *partition, rd_kafka_mes
                 recheck(partition, "another router has committed to another log; restoring the table");
                 return PROCESSOR_UNPOSITIONED;
         }
+        if (partition->is_followed && message->offset >= partition->decide_from)
+                return end_following(processor, partition);
         result = message->offset < partition->decide_from
                      ? remember(processor, partition, &record, error)
                      : decide_next(processor, partition, &record, message, error);
@@ -270,14 +285,15 @@ take_next(struct processor *processor, struct partition *partition, rd_kafka_mes
 }
 
 static enum processor_result
-take(struct processor *processor, rd_kafka_message_t *message, const struct consumer_origin *origin,
-     struct error *error)
+take(struct processor *processor, struct partition_list *partitions, rd_kafka_message_t *message,
+     const struct consumer_origin *origin, struct error *error)
 {
-        struct partition *partition = partition_find(&processor->partitions, message->partition);
+        struct partition *partition = partition_find(partitions, message->partition);
         enum processor_result result;
 
         if (partition == NULL || partition->stage != PARTITION_POSITIONED ||
-            message->offset < partition->next)
+            message->offset < partition->next ||
+            (partition->is_followed && partition->next >= partition->decide_from))
                 return PROCESSOR_DONE;
         if (!partition_expects(partition, message->offset, origin) &&
             !recheck_allows_change(partition, message->offset, message_timestamp_ms(message)))
@@ -304,23 +320,14 @@ take(struct processor *processor, rd_kafka_message_t *message, const struct cons
 }
 
 enum processor_result
-processor_take(struct processor *processor, rd_kafka_message_t *message, const struct consumer_origin *origin,
-               struct error *error)
+processor_take(struct processor *processor, struct partition_list *partitions, rd_kafka_message_t *message,
+               const struct consumer_origin *origin, struct error *error)
 {
-        enum processor_result result = take(processor, message, origin, error);
+        enum processor_result result = take(processor, partitions, message, origin, error);
 
-        if (!transaction_owns(processor->transaction, message))
+        if (processor->transaction == NULL || !transaction_owns(processor->transaction, message))
                 rd_kafka_message_destroy(message);
         return result;
-}
-
-void
-processor_note_end(struct processor *processor, int32_t id, int64_t end)
-{
-        struct partition *partition = partition_find(&processor->partitions, id);
-
-        if (partition != NULL)
-                partition_note_end(partition, end);
 }
 
 int
@@ -374,7 +381,7 @@ processor_commit(struct processor *processor, struct error *error)
         batch_count(&processor->batch, processor->newest, processor->metrics);
         batch_reset(&processor->batch);
         batch_grow(&processor->batch, processor->newest);
-        table_tend(processor->state, &processor->partitions);
+        table_tend(processor->state, &processor->partitions, &processor->followed);
         if (transaction_is_tainted(processor->transaction)) {
                 log_info("committed, but requests went unanswered; replacing the producer");
                 drop_transaction(processor);

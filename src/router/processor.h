@@ -12,7 +12,7 @@
 #include "model/judge.h"
 #include "router/batch.h"
 #include "router/decision_log.h"
-#include "router/partition.h"
+#include "router/partition_list.h"
 
 /*
  * Decides records within one transaction, and commits it together with the offsets of the next records. When
@@ -33,12 +33,13 @@ struct processor {
          * another router.
          */
         rd_kafka_consumer_group_metadata_t *group;
-        int64_t made_ms; /* monotonic: when the transaction was created */
-        int is_ready;    /* the transaction has fenced its predecessors */
-        int is_open;     /* decisions are not committed yet */
-        int is_scanning; /* a partition is being scanned for gaps */
-        int is_behind;   /* the last batch was full: more records wait */
-        struct partition_list partitions;
+        int64_t made_ms;                  /* monotonic: when the transaction was created */
+        int is_ready;                     /* the transaction has fenced its predecessors */
+        int is_open;                      /* decisions are not committed yet */
+        int is_scanning;                  /* a partition is being scanned for gaps */
+        int is_behind;                    /* the last batch was full: more records wait */
+        struct partition_list partitions; /* of this router */
+        struct partition_list followed;   /* of others, see standby.h */
         struct batch batch;
         struct decision_log decisions;
         /* Number of records of the open transaction that Kafka has refused for good, and an example. */
@@ -77,15 +78,14 @@ enum processor_result {
 };
 
 /**
- * processor_take(processor, message, origin, error):
- * Remember or decide a record, depending on its offset. Ignore records of partitions without a position.
- * Takes ownership of message. On PROCESSOR_FAILED, error has the reason.
+ * processor_take(processor, partitions, message, origin, error):
+ * Remember or decide a record of one of these partitions, the router's or the followed ones, depending on its
+ * offset. Ignore records of partitions without a position. Takes ownership of message. On PROCESSOR_FAILED,
+ * error has the reason.
  */
-enum processor_result processor_take(struct processor *processor, rd_kafka_message_t *message,
-                                     const struct consumer_origin *origin, struct error *error) MUST_CHECK;
-
-/* A partition has been read up to its end, the given offset. */
-void processor_note_end(struct processor *processor, int32_t id, int64_t end);
+enum processor_result processor_take(struct processor *processor, struct partition_list *partitions,
+                                     rd_kafka_message_t *message, const struct consumer_origin *origin,
+                                     struct error *error) MUST_CHECK;
 
 /* Whether the open batch has reached its limits. */
 int processor_is_full(const struct processor *processor);

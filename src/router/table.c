@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/compiler.h"
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/process.h"
@@ -144,59 +145,74 @@ table_fault(struct state *state, struct partition *partition, int64_t now_ms)
         return fault;
 }
 
+/* The tables that the files belong to. */
+struct tables {
+        const struct partition_list *lists[2];
+};
+
 static struct dedup *
 find(void *arg, int32_t id, uint64_t number)
 {
-        const struct partition_list *partitions = arg;
+        const struct tables *tables = arg;
 
-        for (size_t i = 0; i < partitions->n; i++) {
-                const struct partition *partition = partitions->items[i];
+        for (size_t l = 0; l < ARRAY_LEN(tables->lists); l++) {
+                for (size_t i = 0; i < tables->lists[l]->n; i++) {
+                        const struct partition *partition = tables->lists[l]->items[i];
 
-                if (partition->id == id && partition->dedup != NULL &&
-                    dedup_number(partition->dedup) == number)
-                        return partition->dedup;
+                        if (partition->id == id && partition->dedup != NULL &&
+                            dedup_number(partition->dedup) == number)
+                                return partition->dedup;
+                }
         }
         return NULL;
 }
 
-/* A table can be written when it has committed records only. */
+/* A table can be written when it has committed records only. A followed partition rests without a position. */
 static int
 is_committed(const struct partition *partition)
 {
-        return partition->dedup != NULL && partition->stage == PARTITION_POSITIONED &&
-               partition->next == partition->decide_from && partition->known_to <= partition->decide_from;
+        int is_known = partition->stage == PARTITION_POSITIONED ||
+                       (partition->is_followed && partition->trouble == TROUBLE_NONE);
+
+        return partition->dedup != NULL && is_known && partition->next == partition->decide_from &&
+               partition->known_to <= partition->decide_from;
 }
 
 static void
-tend(struct state *state, const struct partition_list *partitions, size_t at_least)
+tend(struct state *state, struct tables tables, size_t at_least)
 {
-        state_take_results(state, find, (void *)partitions);
-        for (size_t i = 0; i < partitions->n; i++) {
-                struct partition *partition = partitions->items[i];
+        state_take_results(state, find, &tables);
+        for (size_t l = 0; l < ARRAY_LEN(tables.lists); l++) {
+                for (size_t i = 0; i < tables.lists[l]->n; i++) {
+                        struct partition *partition = tables.lists[l]->items[i];
 
-                if (is_committed(partition))
-                        state_tend(state, partition->id, partition->dedup, partition->decide_from, at_least);
+                        if (is_committed(partition))
+                                state_tend(state, partition->id, partition->dedup, partition->decide_from,
+                                           at_least);
+                }
         }
 }
 
 void
-table_tend(struct state *state, const struct partition_list *partitions)
+table_tend(struct state *state, const struct partition_list *partitions,
+           const struct partition_list *followed)
 {
-        size_t at_least;
+        size_t at_least, n = partitions->n + followed->n;
 
-        if (state == NULL || partitions->n == 0)
+        if (state == NULL || n == 0)
                 return;
-        at_least = ENTRIES_IN_MEMORY / partitions->n;
+        at_least = ENTRIES_IN_MEMORY / n;
         if (at_least > MAX_ENTRIES)
                 at_least = MAX_ENTRIES;
         if (at_least < MIN_ENTRIES)
                 at_least = MIN_ENTRIES;
-        tend(state, partitions, crash_limit("GATEPOST_STATE_ENTRIES", at_least));
+        tend(state, (struct tables){{partitions, followed}}, crash_limit("GATEPOST_STATE_ENTRIES", at_least));
 }
 
 void
-table_save(struct state *state, const struct partition_list *partitions)
+table_save(struct state *state, const struct partition_list *partitions,
+           const struct partition_list *followed)
 {
         if (state != NULL)
-                tend(state, partitions, 1);
+                tend(state, (struct tables){{partitions, followed}}, 1);
 }

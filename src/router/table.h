@@ -4,7 +4,7 @@
 #include "base/compiler.h"
 #include "config/config.h"
 #include "dedup/state.h"
-#include "router/partition.h"
+#include "router/partition_list.h"
 #include "router/position.h"
 
 /*
@@ -43,10 +43,12 @@ void table_announce(const struct partition *partition);
 /* Return why the table is of no use any more, after deleting it and its files; or NULL if it is sound. */
 const char *table_fault(struct state *state, struct partition *partition, int64_t now_ms) MUST_CHECK;
 
-/* After a commit: write what is due. */
-void table_tend(struct state *state, const struct partition_list *partitions);
+/* After a commit, or when others' commits have been followed: write what is due. */
+void table_tend(struct state *state, const struct partition_list *partitions,
+                const struct partition_list *followed);
 
 /* Write everything that is committed, because the router ends. */
-void table_save(struct state *state, const struct partition_list *partitions);
+void table_save(struct state *state, const struct partition_list *partitions,
+                const struct partition_list *followed);
 
 #endif

@@ -85,12 +85,16 @@ topic_watch_report(struct topic_watch *watch, struct consumer *consumer, struct 
 
         position_finder_view(watch->finder, &view);
         settle(&processor->partitions);
-        if (watch->n_looks != view.number)
+        settle(&processor->followed);
+        if (watch->n_looks != view.number) {
                 note_logs(&processor->partitions, &view);
+                note_logs(&processor->followed, &view);
+        }
         watch->n_looks = view.number;
         note_growth(watch, view.n_partitions);
-        partition_status_read(status, &processor->partitions, consumer, watch->config->deliveries_topic,
-                              view.unassigned, view.n_unassigned, processor->state, processor->metrics);
+        partition_status_read(status, &processor->partitions, &processor->followed, consumer,
+                              watch->config->deliveries_topic, view.unassigned, view.n_unassigned,
+                              processor->state, processor->metrics);
         if (view.n_unassigned > 0)
                 rejoin(watch, consumer, view.unassigned, view.n_looks);
         topic_view_clear(&view);

@@ -240,14 +240,15 @@ START_TEST(test_lag_includes_unassigned_partitions)
                                                                  {.partition = 2, .waiting = 3}};
         struct loaded loaded = scratch_load(scratch_embedded);
         struct metrics *metrics = metrics_new(loaded.config);
-        struct partition_list partitions = {.items = NULL};
+        struct partition_list partitions = {.items = NULL}, followed = {.items = NULL};
         struct partition *own = partition_add(&partitions, 3);
         struct partition_status status;
 
         ck_assert_ptr_nonnull(own);
         own->decide_from = 10;
         own->high = 15;
-        partition_status_read(&status, &partitions, NULL, "deliveries", unassigned, 2, NULL, metrics);
+        partition_status_read(&status, &partitions, &followed, NULL, "deliveries", unassigned, 2, NULL,
+                              metrics);
         ck_assert_uint_eq(status.n, 1);
         ck_assert_uint_eq(status.n_unassigned, 2);
         ck_assert_uint_eq(status.router.lag, 15);
@@ -255,7 +256,8 @@ START_TEST(test_lag_includes_unassigned_partitions)
         ck_assert_uint_eq(status.to_read, 0);
         own->stage = PARTITION_POSITIONED;
         own->next = 4;
-        partition_status_read(&status, &partitions, NULL, "deliveries", unassigned, 2, NULL, metrics);
+        partition_status_read(&status, &partitions, &followed, NULL, "deliveries", unassigned, 2, NULL,
+                              metrics);
         ck_assert_uint_eq(status.to_read, 6);
         partition_clear(&partitions);
         metrics_free(metrics);

@@ -1,4 +1,4 @@
-#include "router/partition.h"
+#include "router/partition_list.h"
 #include "suites.h"
 
 START_TEST(test_records_are_accepted_in_order)

@@ -1,0 +1,157 @@
+"""[router] standby: a router that takes over partitions knows what another one has routed, without reading it again."""
+
+import re
+import signal
+
+import pytest
+
+import waiting
+from kafka_side import murmur2_partition
+from signing import KINDS, Delivery, event_body
+from tally import assert_exactly_once
+from test_state import by_id, stop
+
+SECONDS = 60
+N = 3000
+PARTITIONS = 4
+
+
+def new_deliveries(n):
+    return [Delivery(event_body(KINDS[i % len(KINDS)], text="x" * 200)) for i in range(n)]
+
+
+def configure(installation, **options):
+    config = installation.config("router")
+    config.sections["router"] = {"standby": "on"} | options
+    return config
+
+
+def append(installation, deliveries):
+    installation.kafka.append(deliveries)
+    installation.kafka.wait_until_routed()
+
+
+def follow(installation, config, n=N):
+    """Start a router that gets no partition, and wait until it knows n deliveries."""
+    daemon = installation.start(config)
+    wait_for_ids(daemon, n)
+    return daemon
+
+
+def wait_for_ids(daemon, n):
+    waiting.until(lambda: daemon.metric("gatepost_remembered_ids") >= n, SECONDS,
+                  lambda: f"{n} remembered ids, not {daemon.metric('gatepost_remembered_ids')}\n{daemon.last_log(3000)}")
+
+
+def own_partitions(daemon):
+    return {each["partition"] for each in daemon.admin("/status").json["partitions"] if each["state"] == "routing"}
+
+
+def states(daemon):
+    return [each["state"] for each in daemon.admin("/status").json["partitions"]]
+
+
+def read_by(log):
+    """How many records of `deliveries` a router read before it was at the committed offsets of its partitions."""
+    pairs = re.findall(r"partition assigned partition=\d+ committed=(\d+) reading_from=(\d+)", log)
+    return sum(int(committed) - int(start) for committed, start in pairs)
+
+
+def take_over(installation, daemon, other, n):
+    """The other router ends; this one gets its n partitions. Returns how many records it read for that."""
+    before = len(daemon.log)
+    stop(installation, other)
+    waiting.until(lambda: daemon.log[before:].count("partition assigned") >= n, SECONDS, lambda: daemon.last_log(3000))
+    waiting.until(lambda: daemon.admin("/readyz").status == 200, SECONDS, lambda: daemon.last_log(3000))
+    assert states(daemon) == ["routing"] * PARTITIONS
+    return read_by(daemon.log[before:])
+
+
+@pytest.fixture
+def topics(installation):
+    installation.create_topics(partitions=PARTITIONS)
+
+
+@pytest.fixture
+def first(installation, topics):
+    """A router that has all partitions, and has routed N deliveries."""
+    daemon = installation.start(installation.config("router"))
+    daemon.deliveries = new_deliveries(N)
+    append(installation, daemon.deliveries)
+    return daemon
+
+
+def test_partitions_are_taken_over_without_reading_the_window(installation, first):
+    """While both run each has two partitions; the standby knows the others' records, too."""
+    daemon = follow(installation, configure(installation))
+    assert sorted(states(daemon)) == ["routing"] * 2 + ["standby"] * 2
+    assert daemon.admin("/readyz").status == 200 and daemon.metric("gatepost_router_lag_records") == 0
+    later = new_deliveries(500)
+    append(installation, later)
+    wait_for_ids(daemon, N + 500)
+    assert take_over(installation, daemon, first, PARTITIONS) <= 2 * PARTITIONS
+    append(installation, first.deliveries + later)
+    assert_exactly_once(installation.kafka, by_id(first.deliveries + later))
+
+
+def test_records_that_nobody_has_committed_are_not_remembered(installation, first):
+    """The other router hangs: what it has not routed may still be lost, and is published by the one that takes over."""
+    daemon = follow(installation, configure(installation))
+    first.process.send_signal(signal.SIGSTOP)
+    later = new_deliveries(300)
+    installation.kafka.append(later)
+    own = own_partitions(daemon)
+    known = N + sum(murmur2_partition(each.delivery_id.encode(), PARTITIONS) in own for each in later)
+
+    def has_taken_over():
+        status = daemon.admin("/status").json
+        if "standby" in [each["state"] for each in status["partitions"]]:
+            assert status["rememberedIds"] <= known
+        return [each["state"] for each in status["partitions"]] == ["routing"] * PARTITIONS
+    waiting.until(has_taken_over, SECONDS, lambda: daemon.last_log(3000))
+    installation.kafka.wait_until_routed()
+    first.kill()
+    append(installation, later + first.deliveries)
+    assert_exactly_once(installation.kafka, by_id(first.deliveries + later))
+
+
+def test_table_of_a_partition_that_another_router_gets_is_kept(installation, topics):
+    """Partitions go to a new router and come back."""
+    daemon = installation.start(configure(installation))
+    deliveries = new_deliveries(N)
+    append(installation, deliveries)
+    other = installation.start(installation.config("router"))
+    waiting.until(lambda: sorted(states(daemon)) == ["routing"] * 2 + ["standby"] * 2, SECONDS, lambda: daemon.last_log(3000))
+    later = new_deliveries(200)
+    append(installation, later)
+    wait_for_ids(daemon, N + 200)
+    assert take_over(installation, daemon, other, PARTITIONS) <= 2 * PARTITIONS
+    append(installation, deliveries + later)
+    assert_exactly_once(installation.kafka, by_id(deliveries + later))
+
+
+def test_followed_partitions_have_files(installation, first):
+    """A standby with state may restart: it reads the files of the partitions that it follows, too."""
+    directory = installation.directory / "state"
+    config = configure(installation, state=str(directory))
+    stop(installation, follow(installation, config))
+    assert len(list(directory.glob("*.run"))) >= PARTITIONS
+    again = follow(installation, config)
+    followed = re.findall(r"following a partition of another router partition=\d+ committed=(\d+) reading_from=(\d+)", again.log)
+    assert len(followed) == 2 and sum(int(committed) - int(start) for committed, start in followed) < 200, followed
+    assert take_over(installation, again, first, PARTITIONS) <= 2 * PARTITIONS
+    append(installation, first.deliveries)
+    assert_exactly_once(installation.kafka, by_id(first.deliveries))
+
+
+def test_more_routers_than_partitions(installation, first):
+    """The one that has none follows all, and is ready."""
+    others = [installation.start(installation.config("router")) for _ in range(PARTITIONS - 1)]
+    waiting.until(lambda: sorted(installation.kafka.members().values()) == [1] * PARTITIONS, SECONDS, installation.kafka.members)
+    daemon = follow(installation, configure(installation))
+    assert states(daemon) == ["standby"] * PARTITIONS and daemon.admin("/readyz").status == 200
+    for each in [*others, first]:
+        stop(installation, each)
+    waiting.until(lambda: states(daemon) == ["routing"] * PARTITIONS, SECONDS, lambda: daemon.last_log(3000))
+    append(installation, first.deliveries)
+    assert_exactly_once(installation.kafka, by_id(first.deliveries))
