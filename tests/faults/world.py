@@ -149,6 +149,8 @@ class World:
             config["source invoicing"]["tolerance"] = f"{self.rng.choice((1, 60, 3600))}s"
         daemon = self.installation.daemon(config)
         daemon.environment["GATEPOST_FEW_RECORDS"] = self.rng.choice(("0", "10000"))  # tables in turn, or all at once
+        config["router"]["standby"] = self.rng.choice(("off", "on"))
+        daemon.environment["GATEPOST_STANDBY_REST_MS"] = self.rng.choice(("200", "5000"))
         if self.setup.state:
             config["router"]["state"] = str(config.directory / f"{daemon.name}.state")
             daemon.environment["GATEPOST_STATE_ENTRIES"] = str(STATE_ENTRIES)
