@@ -22,7 +22,7 @@ struct dedup {
         size_t n_dropped;
         int64_t sealed_to;      /* the records below are in runs or in `sealing` */
         struct run_mark before; /* the last record below sealed_to */
-        struct run_mark last;   /* the last record */
+        struct run_mark last;   /* the last record that has an identity */
         enum dedup_trouble trouble;
         int has_doubtful;
         int adds_doubtful; /* the entries in `slices` have some */
@@ -99,18 +99,17 @@ dedup_free(struct dedup *dedup)
 }
 
 /*
- * Until a record confirms that the runs are of this log, compare with the last record that they have. Returns
- * 0, or -1 if it is another log.
+ * Until a record confirms that the runs are of this log, compare with the last record that they have; but not
+ * its identity, which depends on whether the record is genuine by the present configuration. Returns 0, or -1
+ * if it is another log.
  */
 static int
-confirm(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body, int64_t offset,
-        int64_t timestamp_ms)
+confirm(struct dedup *dedup, uint64_t body, int64_t offset, int64_t timestamp_ms)
 {
         if (dedup->is_confirmed || offset < dedup->last.offset)
                 return 0;
         dedup->is_confirmed = offset == dedup->last.offset && timestamp_ms == dedup->last.timestamp_ms &&
-                              body == dedup->last.body &&
-                              memcmp(identity, dedup->last.identity, DEDUP_IDENTITY_SIZE) == 0;
+                              body == dedup->last.body;
         if (dedup->is_confirmed)
                 return 0;
         dedup->trouble = DEDUP_OTHER_LOG;
@@ -136,7 +135,7 @@ dedup_find(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uin
         enum dedup_answer part;
 
         *answer = DEDUP_NEW;
-        if (dedup->trouble != DEDUP_SOUND || confirm(dedup, identity, body, offset, timestamp_ms) != 0)
+        if (dedup->trouble != DEDUP_SOUND || confirm(dedup, body, offset, timestamp_ms) != 0)
                 return -1;
         memcpy(question.identity, identity, DEDUP_IDENTITY_SIZE);
         for (size_t i = 0; i < dedup->n_runs; i++)
@@ -159,7 +158,7 @@ int
 dedup_remember(struct dedup *dedup, const uint8_t identity[DEDUP_IDENTITY_SIZE], uint64_t body,
                int64_t offset, int64_t timestamp_ms)
 {
-        if (dedup->trouble != DEDUP_SOUND || confirm(dedup, identity, body, offset, timestamp_ms) != 0)
+        if (dedup->trouble != DEDUP_SOUND || confirm(dedup, body, offset, timestamp_ms) != 0)
                 return -1;
         if (offset < dedup->sealed_to)
                 return 0;
@@ -332,14 +331,15 @@ is_due(const struct dedup *dedup, size_t at_least)
                                      dedup->last.timestamp_ms);
 }
 
-/* Set the entries in memory apart, to be written. Returns whether there are any. */
+/* Set the entries in memory apart, to be written, up to the last record. Returns whether there are any. */
 static int
-set_apart(struct dedup *dedup, int64_t to, size_t at_least)
+set_apart(struct dedup *dedup, int64_t below, size_t at_least)
 {
+        const int64_t to = dedup->last.offset + 1;
         struct slice_list *slices;
 
-        if (dedup->last.offset < dedup->sealed_to || dedup->last.offset >= to ||
-            to - dedup->sealed_to > RUN_MAX_RECORDS || !is_due(dedup, at_least))
+        if (to <= dedup->sealed_to || to > below || to - dedup->sealed_to > RUN_MAX_RECORDS ||
+            !is_due(dedup, at_least))
                 return 0;
         slices = slice_list_new(slice_width(dedup->window_ms));
         if (slices == NULL)

@@ -331,6 +331,23 @@ START_TEST(test_entries_use_at_most_48_bytes_and_are_freed)
 }
 END_TEST
 
+START_TEST(test_files_end_with_a_record_that_has_an_identity)
+{
+        struct dedup_seal seal;
+
+        dedup_begin_at(dedup, 0);
+        for (uint64_t i = 0; i < 10; i++)
+                ck_assert_int_eq(check(i, 1, (int64_t)i, 5000), DEDUP_NEW);
+        ck_assert(dedup_seal(dedup, 15, 1, &seal)); /* of 10 to 14, there is nothing to remember */
+        ck_assert_int_eq(seal.range.to, 10);
+        ck_assert_int_eq(seal.range.last.offset, 9);
+        slice_list_free(seal.slices);
+        dedup_end_seal(dedup, NULL);
+        ck_assert_int_eq(check(10, 1, 12, 5000), DEDUP_NEW);
+        ck_assert_int_eq(check(10, 1, 13, 5000), DEDUP_REPEAT);
+}
+END_TEST
+
 START_TEST(test_dedup_free_accepts_null)
 {
         dedup_free(NULL);
@@ -364,6 +381,7 @@ suite_dedup(void)
         tcase_add_test(tcase, test_remembered_record_counts_like_a_checked_one);
         tcase_add_test(tcase, test_slice_being_freed_is_not_searched);
         tcase_add_loop_test(tcase, test_entries_use_at_most_48_bytes_and_are_freed, 0, 2);
+        tcase_add_test(tcase, test_files_end_with_a_record_that_has_an_identity);
         tcase_add_test(tcase, test_dedup_free_accepts_null);
         suite_add_tcase(suite, tcase);
         return suite;
