@@ -169,7 +169,6 @@ apply(const struct assignment *assignment, const struct position *position, stru
         log_info("%s partition=%" PRId32 " committed=%" PRId64 " reading_from=%" PRId64,
                  partition->is_followed ? "following a partition of another router" : "partition assigned",
                  partition->id, partition->decide_from, partition->next);
-        table_announce(partition);
         return 1;
 }
 
@@ -194,6 +193,7 @@ take_answers(struct assignment *assignment)
 {
         size_t n;
         struct position *positions = position_finder_take(assignment->finder, &n);
+        int is_news = 0;
 
         for (size_t i = 0; positions != NULL && i < n; i++) {
                 struct partition *partition = partition_find(assignment->partitions, positions[i].partition);
@@ -203,6 +203,7 @@ take_answers(struct assignment *assignment)
                     partition->stage != PARTITION_ASKED)
                         continue;
                 is_cut = table_is_cut_off(&positions[i], partition);
+                is_news |= !table_serves(&positions[i], partition);
                 if (apply(assignment, &positions[i], partition, clock_monotonic_ms())) {
                         count_deleted(assignment, &positions[i], partition);
                         if (is_cut && !partition->is_followed)
@@ -210,6 +211,8 @@ take_answers(struct assignment *assignment)
                         assignment->is_stale = 1;
                 }
         }
+        if (is_news)
+                table_announce(assignment->partitions, assignment->state);
         free(positions);
 }
 

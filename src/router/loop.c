@@ -14,6 +14,7 @@
 #include "router/partition_status.h"
 #include "router/processor.h"
 #include "router/standby.h"
+#include "router/table.h"
 #include "router/topic_watch.h"
 
 #define POLL_MS 100
@@ -283,6 +284,7 @@ report(struct loop *loop)
                 return;
         loop->reported_ms = now;
         topic_watch_report(&loop->watch, loop->member.consumer, &status);
+        table_tend(loop->processor.state, &loop->processor.partitions, &loop->processor.followed);
         if (status.router.lag == 0 && !loop->processor.is_open && now - loop->troubled_ms >= TROUBLED_FOR_MS)
                 loop->troubled = 0;
         if (status.n > 0 && status.n_refused == status.n) {

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
-#include "router/table.h"
 
 #define REST_MS 5000 /* between two rounds; that much must be read when a partition is taken over */
 #define STEP_RECORDS 1000
@@ -170,7 +169,6 @@ rest(struct standby *standby)
         }
         if (n == 0)
                 return; /* they rest already */
-        table_tend(processor->state, &processor->partitions, &processor->followed);
         for (size_t i = 0; i < processor->followed.n; i++) {
                 struct partition *partition = processor->followed.items[i];
 

@@ -19,6 +19,7 @@
 #define MANY_RECORDS 500000
 #define RECORDS_A_SECOND 250000
 #define BYTES_A_RECORD 44
+#define BYTES_A_WRITTEN_RECORD 2
 
 /* Whether the committed offset is this router's own: unchanged, or its last attempt. */
 static int
@@ -110,22 +111,23 @@ table_restore(const struct position *position, const struct config *config, stru
 }
 
 void
-table_announce(const struct partition *partition)
+table_announce(const struct partition_list *partitions, const struct state *state)
 {
-        int64_t n = partition_to_restore(partition), mib = n * BYTES_A_RECORD >> 20;
-        int64_t available = process_available_memory();
+        int64_t available = process_available_memory(), n = 0, mib;
 
-        if (n < MANY_RECORDS)
+        for (size_t i = 0; i < partitions->n; i++)
+                n += partition_to_restore(partitions->items[i]);
+        mib = n * (state == NULL ? BYTES_A_RECORD : BYTES_A_WRITTEN_RECORD) >> 20;
+        if (n < (int64_t)crash_limit("GATEPOST_MANY_RECORDS", MANY_RECORDS))
                 return;
-        log_notice("a dedup table must be restored from the log partition=%" PRId32 " records=%" PRId64
-                   " about_seconds=%" PRId64 " about_mib=%" PRId64,
-                   partition->id, n, n / RECORDS_A_SECOND, mib);
+        log_notice("dedup tables must be restored from the log records=%" PRId64 " about_seconds=%" PRId64
+                   " about_mib=%" PRId64,
+                   n, n / RECORDS_A_SECOND, mib);
         if (available > 0 && mib > available >> 20)
-                log_warning(
-                    "the dedup table may need more memory than there is; state = DIR in [router] needs "
-                    "a twentieth of it, and a shorter dedup_window less partition=%" PRId32
-                    " about_mib=%" PRId64 " available_mib=%" PRId64,
-                    partition->id, mib, available >> 20);
+                log_warning("the dedup tables may need more memory than there is; state = DIR in [router] "
+                            "needs a twentieth of it, and a shorter dedup_window less about_mib=%" PRId64
+                            " available_mib=%" PRId64,
+                            mib, available >> 20);
 }
 
 const char *
@@ -167,15 +169,18 @@ find(void *arg, int32_t id, uint64_t number)
         return NULL;
 }
 
-/* A table can be written when it has committed records only. A followed partition rests without a position. */
+/*
+ * A table can be written when it has committed records only, also while it is being restored. A followed
+ * partition rests without a position.
+ */
 static int
 is_committed(const struct partition *partition)
 {
         int is_known = partition->stage == PARTITION_POSITIONED ||
                        (partition->is_followed && partition->trouble == TROUBLE_NONE);
 
-        return partition->dedup != NULL && is_known && partition->next == partition->decide_from &&
-               partition->known_to <= partition->decide_from;
+        return partition->dedup != NULL && is_known && partition->next <= partition->decide_from &&
+               partition->known_to <= partition->next;
 }
 
 static void
@@ -187,8 +192,7 @@ tend(struct state *state, struct tables tables, size_t at_least)
                         struct partition *partition = tables.lists[l]->items[i];
 
                         if (is_committed(partition))
-                                state_tend(state, partition->id, partition->dedup, partition->decide_from,
-                                           at_least);
+                                state_tend(state, partition->id, partition->dedup, partition->next, at_least);
                 }
         }
 }

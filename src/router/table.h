@@ -35,15 +35,18 @@ int table_restore(const struct position *position, const struct config *config, 
                   struct partition *partition) MUST_CHECK;
 
 /*
- * Log what restoring it takes, if that is much: records, time and memory; warn if the memory may not be
+ * Log what restoring them takes, if that is much: records, time and memory; warn if the memory may not be
  * enough.
  */
-void table_announce(const struct partition *partition);
+void table_announce(const struct partition_list *partitions, const struct state *state);
 
 /* Return why the table is of no use any more, after deleting it and its files; or NULL if it is sound. */
 const char *table_fault(struct state *state, struct partition *partition, int64_t now_ms) MUST_CHECK;
 
-/* After a commit, or when others' commits have been followed: write what is due. */
+/*
+ * After a commit, and from time to time: write what is due. A table that is restored is written meanwhile,
+ * since it would be in memory as a whole otherwise.
+ */
 void table_tend(struct state *state, const struct partition_list *partitions,
                 const struct partition_list *followed);
 

@@ -8,7 +8,7 @@ import pytest
 
 import waiting
 from chromium import Chromium
-from signing import KINDS, Delivery, event_body, now
+from signing import KINDS, SECRET, Delivery, event_body, now
 from tally import assert_exactly_once
 from test_page import opened, page_in
 
@@ -275,6 +275,37 @@ def test_record_of_a_removed_secret_is_not_published_again_after_two_restarts(in
     installation.kafka.append([again])
     stop_when_routed(installation, config)
     assert_exactly_once(installation.kafka, by_id([first, *more]))
+
+
+@pytest.mark.parametrize("changed", [{"secret_file": "another"}, {"tolerance": "30s"}])
+def test_files_are_of_this_log_although_their_last_record_is_not_genuine_any_more(installation, changed):
+    """Its secret is gone, or the tolerance is lower: the identity of the record is another one with verify = on."""
+    installation.create_topics(partitions=1)
+    old = [Delivery(timestamp=now() - 200) for _ in range(50)]
+    installation.kafka.append(old)
+    config = configure(installation, verify="on")
+    stop_when_routed(installation, config)
+    if "secret_file" in changed:
+        changed = {"secret_file": config.secret_file("another", OTHER_SECRET)}
+    config["source invoicing"].update(changed)
+    more = [Delivery(secret=OTHER_SECRET if "secret_file" in changed else SECRET)]
+    installation.kafka.append(more)
+    daemon = stop_when_routed(installation, config)
+    assert "the state was read" in daemon.log and "another log" not in daemon.log, daemon.log
+    assert_exactly_once(installation.kafka, by_id(old + more))
+
+
+def test_table_is_written_while_it_is_restored(installation, routed, plain_build):
+    """Nothing is committed meanwhile: a table that is written only after a commit would be in memory as a whole."""
+    shutil.rmtree(state_of(installation))
+    installation.build = plain_build
+    daemon = installation.daemon(configure(installation))
+    daemon.environment.update(GATEPOST_STATE_ENTRIES="100", GATEPOST_MANY_RECORDS=str(N))
+    daemon.start().wait_until_ready()
+    waiting.until(lambda: len(files(installation)) >= PARTITIONS, SECONDS, lambda: daemon.log)
+    # Neither partition has so many.
+    assert re.search(rf"dedup tables must be restored from the log records={N} about_seconds=0 about_mib=0", daemon.log), daemon.log
+    repeat_some(installation, routed)
 
 
 def test_limit_of_descriptors_is_raised(installation):
