@@ -13,7 +13,9 @@
 
 #define PAUSE_MS 200
 #define CERTAIN_AFTER_MS 10000 /* a broker that was cut off may report an old end of the log for a while */
-#define FEW_RECORDS 10000      /* to read for a table: a fraction of a second, for which none need wait */
+#define TURN_LOOK_MS 5000
+#define SLOW_RECORDS 50000 /* in that time; usually more than a million are read */
+#define FEW_RECORDS 10000  /* to read for a table: a fraction of a second, for which none need wait */
 
 int
 assignment_open(struct assignment *assignment, const struct config *config, const char *bootstrap,
@@ -164,6 +166,7 @@ apply(const struct assignment *assignment, const struct position *position, stru
         partition->topic[0] = '\0';
         partition->stage = PARTITION_POSITIONED;
         partition->positioned_ms = now_ms;
+        partition->is_slow = 0;
         if (partition->is_followed && !is_new)
                 return 1;
         log_info("%s partition=%" PRId32 " committed=%" PRId64 " reading_from=%" PRId64,
@@ -268,7 +271,8 @@ give_turn(struct assignment *assignment)
         for (size_t i = 0; i < partitions->n; i++) {
                 struct partition *partition = partitions->items[i];
 
-                partition->awaits_turn = is_restoring(partition) && partition_to_restore(partition) > few;
+                partition->awaits_turn =
+                    is_restoring(partition) && partition_to_restore(partition) > few && !partition->is_slow;
                 if (partition->awaits_turn &&
                     (first == NULL || partition_to_restore(partition) < partition_to_restore(first)))
                         first = partition;
@@ -278,6 +282,8 @@ give_turn(struct assignment *assignment)
         if (first == NULL)
                 return;
         first->awaits_turn = 0;
+        assignment->turn_ms = clock_monotonic_ms();
+        assignment->turn_next = first->next;
         if (first->id != before && !first->is_followed)
                 log_info("restoring a dedup table from the log partition=%" PRId32 " records=%" PRId64
                          " waiting_partitions=%zu",
@@ -285,12 +291,22 @@ give_turn(struct assignment *assignment)
 }
 
 static int
-is_turn_over(const struct assignment *assignment)
+is_turn_over(struct assignment *assignment)
 {
-        const struct partition *partition =
+        struct partition *partition =
             assignment->restoring < 0 ? NULL : partition_find(assignment->partitions, assignment->restoring);
+        int64_t now_ms = clock_monotonic_ms();
 
-        return assignment->restoring >= 0 && (partition == NULL || !is_restoring(partition));
+        if (assignment->restoring < 0)
+                return 0;
+        if (partition == NULL || !is_restoring(partition))
+                return 1;
+        if (now_ms - assignment->turn_ms < TURN_LOOK_MS)
+                return 0;
+        partition->is_slow = partition->next - assignment->turn_next < SLOW_RECORDS;
+        assignment->turn_ms = now_ms;
+        assignment->turn_next = partition->next;
+        return partition->is_slow;
 }
 
 /* Assign the partitions with a position to the consumer, except those that wait for their turn. */

@@ -15,8 +15,9 @@
 /*
  * Gives each assigned partition a position, and has it read from there. A partition without a position waits
  * alone: it is not read, and its position is asked for again after a pause. Dedup tables are restored one
- * after the other, the one with the fewest records to read first, so that some partitions route early. Serves
- * the partitions of this router, and those that it follows (standby.h). For the router's thread.
+ * after the other, the one with the fewest records to read first, so that some partitions route early; but
+ * none waits for one that is read slowly, as from a broker with a slow disk. Serves the partitions of this
+ * router, and those that it follows (standby.h). For the router's thread.
  */
 struct assignment {
         const struct config *config;
@@ -28,6 +29,8 @@ struct assignment {
         uint64_t asked_generation;
         int is_stale;      /* the consumer is assigned other partitions than those with a position */
         int32_t restoring; /* the partition for which others wait with restoring; -1: none */
+        int64_t turn_ms;   /* monotonic: when it was last looked at, */
+        int64_t turn_next; /* and which record was its next one then */
 };
 
 /* Returns 0, or -1 with the reason; call assignment_close() in either case. */

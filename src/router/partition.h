@@ -110,6 +110,7 @@ struct partition {
         int64_t retry_ms;      /* monotonic: when to ask for the position */
         int64_t positioned_ms; /* monotonic: when the position was last found */
         int awaits_turn;       /* not read yet: the table of another partition is being restored */
+        int is_slow;           /* its table is restored so slowly that others are restored meanwhile */
         int n_retries;         /* since the last commit */
         /* The decide_from before which the log has another record than the routed one; -1: none. */
         int64_t diverged_at;

@@ -16,6 +16,7 @@ from confluent_kafka.admin import NewPartitions, NewTopic
 import waiting
 from installation import Installation
 from load import Load
+from proxy import Proxies
 from reloading import reload
 from kafka_side import murmur2_partition
 from signing import Delivery, event_body
@@ -632,6 +633,41 @@ def test_table_that_cannot_be_restored_to_the_end_keeps_no_other_waiting(install
     kafka.append(later)
     kafka.wait_until_routed()
     assert_exactly_once(kafka, by_id(first + sent + later))
+
+
+def partitions_routed(kafka, ends):
+    """The partitions that are routed up to these offsets."""
+    committed = kafka.committed()
+    return {partition for partition, end in ends.items() if committed.get(partition, 0) >= end}
+
+
+@pytest.mark.slow
+def test_table_that_is_read_slowly_keeps_no_other_waiting(tmp_path, plain_build):
+    """A broker takes seconds for each fetch; the partitions of the other ones are restored and routed meanwhile."""
+    with Cluster(nodes=3, proxied=True) as cluster:
+        installation = Installation(tmp_path, cluster.bootstrap, plain_build)
+        kafka = installation.kafka
+        create_deliveries(installation, [[1], [2], [2]], **{"min.insync.replicas": "1"})
+        config = installation.config("router")
+        daemon = installation.start(config)
+        for partition, n in ((0, 2000), (1, 2500), (2, 2500)):
+            kafka.append(deliveries_of(partition, n, 3, text="x" * 2000))
+        kafka.wait_until_routed()
+        daemon.stop()
+        config["kafka"]["bootstrap.servers"] = cluster.proxied_bootstrap
+        daemon.environment["GATEPOST_FEW_RECORDS"] = "0"
+        with Proxies(cluster, lambda text: None) as proxies:
+            proxies.delay("Fetch", 6, match=lambda rule: rule.node == 1, times=None)
+            daemon.start()
+            waiting.until(lambda: turns(daemon), SECONDS, lambda: daemon.log)
+            assert turns(daemon)[0][0] == 0, daemon.log
+            kafka.append(sum((deliveries_of(partition, 5, 3) for partition in range(3)), []))
+            ends = kafka.ends(kafka.deliveries)
+            waiting.until(lambda: partitions_routed(kafka, ends) >= {1, 2}, SECONDS, lambda: f"{kafka.committed()}\n{daemon.log}")
+            assert {0: "restoring"}.items() <= {each["partition"]: each["state"] for each in daemon.admin("/status").json["partitions"]}.items()
+            proxies.clear()
+            kafka.wait_until_routed()
+            installation.clean_up()
 
 
 # Brokers
