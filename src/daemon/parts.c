@@ -121,7 +121,8 @@ is_receiving(const struct parts *parts)
 const char *
 parts_stopping(const struct parts *parts)
 {
-        return is_receiving(parts) ? "answering requests in flight" : "committing the open transaction";
+        return is_receiving(parts) ? "answering requests in flight"
+                                   : "committing the open transaction, and writing files of the state";
 }
 
 int

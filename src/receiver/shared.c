@@ -28,6 +28,8 @@
  * 12 brokers.
  */
 #define LANE_DESCRIPTORS 48
+/* Files of the dedup tables of a router in this process: 20 to 40 for each partition. */
+#define STATE_DESCRIPTORS 512
 
 static struct source_account *
 new_account(struct receiver_shared *shared, const char *name)
@@ -48,9 +50,12 @@ static uint64_t
 connection_limit(const struct config *config, uint64_t n_lanes)
 {
         uint64_t others = BASE_DESCRIPTORS + (n_lanes - 1) * (LANE_DESCRIPTORS + config->n_listen);
-        uint64_t wanted = config->max_connections + others;
+        uint64_t wanted;
         struct rlimit limit;
 
+        if (config->state != NULL && config->roles & CONFIG_ROUTER)
+                others += STATE_DESCRIPTORS;
+        wanted = config->max_connections + others;
         if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
                 return config->max_connections;
         if (limit.rlim_cur < wanted) {

@@ -316,3 +316,14 @@ def test_limit_of_descriptors_is_raised(installation):
     daemon.launch()
     waiting.until(lambda: "partition assigned" in daemon.log, SECONDS, lambda: daemon.log)
     assert resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE) == (5000, 5000)
+
+
+def test_files_have_descriptors_that_connections_do_not_take(installation):
+    installation.create_topics(partitions=1)
+    config = installation.config()
+    config["receiver"]["max_connections"] = "1500"
+    config.sections["router"] = {"state": str(state_of(installation))}
+    daemon = installation.daemon(config)
+    daemon.wrapper = ["prlimit", "--nofile=2000:2000"]
+    daemon.start()
+    assert re.search(r"fewer connections than max_connections.* max_connections=1500 descriptors=2000 connections=1\d\d\d ", daemon.log), daemon.log
