@@ -155,13 +155,13 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
              void *arg, struct error *error)
 {
         /*
-         * How much of each partition is fetched ahead. A consumer that is faster than the broker, as during
-         * a restore, empties its queue. Where librdkafka waits a second, a full queue must last about that
-         * long.
+         * How much of each partition is fetched ahead, besides librdkafka's limit of 100,000 records, each
+         * of which takes 400 bytes in memory however small it is. A consumer that is faster than the broker,
+         * as during a restore, empties its queue. Where librdkafka waits a second, a full queue must last
+         * about that long.
          */
         const int waits_a_second = client_waits_a_second();
         const struct client_property properties[] = {
-            {"queued.min.messages", "1000000", 1},
             {"queued.max.messages.kbytes", waits_a_second ? "65536" : "8192", 1},
             {"group.id", config->group, 0},
             {"group.instance.id", config->instance, 0},
