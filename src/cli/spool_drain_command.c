@@ -31,7 +31,7 @@ struct drain_work {
         uint64_t n_late; /* records that the router will quarantine, if they are appended now */
         int64_t late_ms; /* received before that */
         int64_t oldest_ms, newest_ms;
-        size_t n_segments, n_damaged;
+        size_t n_segments;
         uint64_t last; /* the largest number of a segment */
         struct spool_stats stats;
         struct error failure; /* why something is left; "": not known */
@@ -69,7 +69,6 @@ count_all(struct drain_work *work)
                 if (segment->is_aside)
                         continue;
                 spool_scan_read(&work->scan, segment, count_record, work);
-                work->n_damaged += (size_t)spool_scan_is_damaged(segment);
         }
         terminal_progress_end(&progress);
 }
@@ -208,7 +207,7 @@ count_left(struct drain_work *work)
 static int
 print_summary(const struct drain_work *work)
 {
-        uint64_t n_drained = atomic_load(&work->stats.drained);
+        uint64_t n_drained = atomic_load(&work->stats.drained), n_damaged = atomic_load(&work->stats.damaged);
 
         printf("%" PRIu64 " record%s appended, %" PRIu64 " refused, %" PRIu64 " left in %zu segment%s\n",
                n_drained, n_drained == 1 ? "" : "s", atomic_load(&work->stats.refused), work->n_left,
@@ -217,12 +216,13 @@ print_summary(const struct drain_work *work)
                 return command_fail(EX_TEMPFAIL,
                                     "%s; drain it again: the router drops records that Kafka has already",
                                     work->failure.text[0] != '\0' ? work->failure.text : "segments are left");
-        if (work->n_damaged == 0)
+        if (n_damaged == 0)
                 return 0;
         return command_fail(EX_DATAERR,
-                            "%zu segment%s damaged and put aside: deliveries that were answered 200 may be "
+                            "%" PRIu64
+                            " segment%s damaged and put aside: deliveries that were answered 200 may be "
                             "lost; see DAMAGE in gatepost-spool(5)",
-                            work->n_damaged, work->n_damaged == 1 ? " was" : "s were");
+                            n_damaged, n_damaged == 1 ? " was" : "s were");
 }
 
 /* Drain the directory, which this process has locked. Return an exit status. */

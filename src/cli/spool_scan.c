@@ -114,6 +114,11 @@ spool_scan_read(const struct spool_scan *scan, struct spool_scan_segment *segmen
         if (found < 0)
                 segment->has_failed = error_set(&segment->failure, "out of memory") != 0;
         segment_reader_summary(reader, &segment->summary);
+        if (found == 0 && segment->summary.unreadable_bytes > 0)
+                segment->has_failed =
+                    error_set(&segment->failure,
+                              "the disk does not return all of it; readable records: %" PRIu64,
+                              segment->summary.n_records) != 0;
         segment_reader_close(reader);
 }
 

@@ -38,7 +38,7 @@ list_rows(const struct spool_stats *stats, struct row rows[N_ROWS])
              "refusedRecords", atomic_load(&stats->refused)},
             {"damaged_segments", "gauge", "Segments that are damaged, in the spool or put aside.",
              "damagedSegments", atomic_load(&stats->damaged)},
-            {"lost_bytes_total", "counter", "Bytes of damaged segments that cannot be read any more.",
+            {"lost_bytes_total", "counter", "Bytes of damaged segments that are not intact any more.",
              "lostBytes", atomic_load(&stats->lost_bytes)},
         };
 

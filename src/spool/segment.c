@@ -26,10 +26,10 @@ struct segment_reader {
         size_t filled;
         int has_id; /* the header is intact: only records with its ID belong to the segment */
         uint8_t id[SEGMENT_ID_SIZE];
-        /* Unreadable bytes that no record has shown to be damage so far, and the offset of the first. */
+        /* Bytes of no record that no record has shown to be damage so far, and the offset of the first. */
         uint64_t doubtful_bytes;
         uint64_t doubtful_from;
-        uint64_t failed_bytes; /* that the disk could not read */
+        int has_failed; /* the disk could not read some bytes */
         struct segment_summary summary;
 };
 
@@ -180,7 +180,7 @@ read_at(struct segment_reader *reader, uint64_t offset, uint8_t *bytes, size_t l
                                 n = (ssize_t)(BLOCK - at % BLOCK);
                                 n = (size_t)n > len - done ? (ssize_t)(len - done) : n;
                                 memset(bytes + done, 0, (size_t)n);
-                                reader->failed_bytes += (uint64_t)n;
+                                reader->has_failed = 1;
                         }
                 }
                 done += (size_t)n;
@@ -364,8 +364,8 @@ segment_reader_summary(const struct segment_reader *reader, struct segment_summa
 {
         *summary = reader->summary;
         summary->torn_bytes = reader->doubtful_bytes;
-        if (reader->failed_bytes > 0) {
-                summary->damaged_bytes += summary->torn_bytes;
-                summary->torn_bytes = 0;
+        if (reader->has_failed) {
+                summary->unreadable_bytes = summary->damaged_bytes + summary->torn_bytes;
+                summary->damaged_bytes = summary->torn_bytes = 0;
         }
 }

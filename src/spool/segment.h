@@ -13,8 +13,8 @@
  * written once, from beginning to end, and never changed. gatepost-spool(5) describes the format.
  *
  * A crash may leave any part of what was not synced: nothing, zeros, or some blocks. Each record says how
- * many bytes of its segment were synced when it was written, so unreadable bytes below that limit are damage,
- * and all others are the torn tail of a crash, which was never answered 200.
+ * many bytes of its segment were synced when it was written, so bytes below that limit that are not intact
+ * are damage, and all others are the torn tail of a crash, which was never answered 200.
  */
 
 /* A segment ends before the record that would exceed this size, unless it is its first. */
@@ -74,8 +74,9 @@ struct segment_summary {
         uint64_t n_records;
         int64_t oldest_ms; /* of reception; 0 without records */
         int64_t newest_ms;
-        uint64_t damaged_bytes; /* synced once, and unreadable now */
-        uint64_t torn_bytes;    /* unreadable, and not known to have been synced */
+        uint64_t damaged_bytes;    /* synced once, and not intact now */
+        uint64_t torn_bytes;       /* not intact, and not known to have been synced */
+        uint64_t unreadable_bytes; /* of no record, while the disk fails to read some: maybe not damaged */
 };
 
 void segment_reader_summary(const struct segment_reader *reader, struct segment_summary *summary);

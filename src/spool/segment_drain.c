@@ -20,6 +20,7 @@ struct segment_drain {
         struct segment_reader *reader; /* NULL between passes */
         struct segment_places places;
         size_t next;       /* index of the record that is read next */
+        int is_counted;    /* segment_drain_count() */
         int has_changed;   /* other records can be read than were listed: list them again */
         size_t n_wanted;   /* of this pass: records that Kafka does not have */
         size_t n_tried;    /* of these, the ones that could be read again */
@@ -54,21 +55,33 @@ open_reader(struct segment_drain *segment, struct error *error)
         return segment->reader == NULL ? -1 : 0;
 }
 
-/* List the records that can be read now. */
+/* Whether the list lacks records, maybe, because the disk could not read all of the segment. */
 static int
-list(struct segment_drain *segment, struct error *error)
+is_partial(const struct segment_drain *segment)
 {
+        return segment->summary.unreadable_bytes > 0;
+}
+
+/* List the records that can be read now, unless that is less than a list of all. */
+static int
+list(struct segment_drain *segment, int has_all, struct error *error)
+{
+        struct segment_places places = {NULL, 0};
+        struct segment_summary summary;
         int result;
 
         if (open_reader(segment, error) != 0)
                 return -1;
-        result = segment_places_read(&segment->places, segment->reader);
-        if (result == 0) {
-                segment_reader_summary(segment->reader, &segment->summary);
-                noted_damage_note(segment->damage, segment->number, &segment->summary, segment->stats);
-        }
+        result = segment_places_read(&places, segment->reader);
+        segment_reader_summary(segment->reader, &summary);
         segment_reader_close(segment->reader);
         segment->reader = NULL;
+        if (result == 0 && (!has_all || summary.unreadable_bytes == 0)) {
+                segment_places_replace(&segment->places, &places);
+                segment->summary = summary;
+                noted_damage_note(segment->damage, segment->number, &summary, segment->stats);
+        }
+        segment_places_free(&places);
         return result == 0 ? 0 : error_set(error, "out of memory");
 }
 
@@ -76,13 +89,17 @@ list(struct segment_drain *segment, struct error *error)
 static int
 list_again(struct segment_drain *segment, struct error *error)
 {
-        size_t n_left = segment_places_left(&segment->places);
+        size_t n_before = segment_places_left(&segment->places), n;
+        int was_partial = is_partial(segment);
 
-        if (list(segment, error) != 0)
+        if (list(segment, !was_partial, error) != 0)
                 return -1;
         segment->has_changed = 0;
-        atomic_fetch_add(&segment->stats->records, segment_places_left(&segment->places));
-        spool_stats_reduce(&segment->stats->records, n_left);
+        n = segment_places_left(&segment->places);
+        if (was_partial && !segment->is_counted)
+                return 0; /* the writer has counted them, listed or not */
+        atomic_fetch_add(&segment->stats->records, n);
+        spool_stats_reduce(&segment->stats->records, n_before);
         return 0;
 }
 
@@ -100,7 +117,7 @@ segment_drain_open(const struct spool_directory *directory, uint64_t number, str
         segment->stats = stats;
         segment->refusals = refusals;
         segment->damage = damage;
-        if (list(segment, error) == 0)
+        if (list(segment, 0, error) == 0)
                 return segment;
         segment_drain_close(segment);
         return NULL;
@@ -128,10 +145,17 @@ segment_drain_summary(const struct segment_drain *segment)
         return &segment->summary;
 }
 
+void
+segment_drain_count(struct segment_drain *segment)
+{
+        segment->is_counted = 1;
+        atomic_fetch_add(&segment->stats->records, segment->summary.n_records);
+}
+
 int
 segment_drain_begin(struct segment_drain *segment, struct error *error)
 {
-        if (segment->has_changed && list_again(segment, error) != 0)
+        if ((segment->has_changed || is_partial(segment)) && list_again(segment, error) != 0)
                 return -1;
         segment->is_read = 0;
         segment->is_one_by_one |= segment->n_refused_together > 0;
@@ -328,7 +352,8 @@ segment_drain_report(void *arg, const struct producer_outcome *outcome)
 
 /*
  * Kafka limits the size of a batch, and refuses all of it: only what it refuses alone is refused. A record
- * that was readable at first and was not in this pass must not be deleted before it is listed as damaged.
+ * that was readable at first and was not in this pass must not be deleted before it is listed as damaged, nor
+ * a segment before the disk has returned all of it.
  */
 enum segment_drain_result
 segment_drain_result(const struct segment_drain *segment)
@@ -337,7 +362,7 @@ segment_drain_result(const struct segment_drain *segment)
                 return SEGMENT_DRAIN_MORE;
         if (segment->pass.n_failed > 0 || segment->n_refused_together > 0)
                 return SEGMENT_DRAIN_AGAIN;
-        if (segment->has_changed)
+        if (segment->has_changed || is_partial(segment))
                 return SEGMENT_DRAIN_UNREADABLE;
         return segment_places_left(&segment->places) > 0 ? SEGMENT_DRAIN_KEPT : SEGMENT_DRAIN_DONE;
 }

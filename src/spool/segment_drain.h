@@ -33,7 +33,7 @@ struct segment_pass {
 enum segment_drain_result {
         SEGMENT_DRAIN_MORE,  /* the window is full, or reports are missing */
         SEGMENT_DRAIN_AGAIN, /* the pass has ended, and some records failed, or were refused in a batch */
-        SEGMENT_DRAIN_UNREADABLE, /* the pass has ended; some records could be read before, and not in it */
+        SEGMENT_DRAIN_UNREADABLE, /* the pass has ended, and the disk does not return all records */
         SEGMENT_DRAIN_KEPT,       /* the pass has ended; some records are refused */
         SEGMENT_DRAIN_DONE,       /* Kafka has all records */
 };
@@ -54,10 +54,13 @@ void segment_drain_close(struct segment_drain *segment);
 uint64_t segment_drain_number(const struct segment_drain *segment);
 const struct segment_summary *segment_drain_summary(const struct segment_drain *segment);
 
+/* Count its records as spooled. The writer has counted those of this process. */
+void segment_drain_count(struct segment_drain *segment);
+
 /**
  * segment_drain_begin(segment, error):
- * Begin a pass over the records that Kafka does not have. If the last one could not read what was listed, the
- * records are listed again, and the summary changes. Return 0, or -1 with the reason.
+ * Begin a pass over the records that Kafka does not have. If the disk did not return all records so far, they
+ * are listed again, and the summary changes. Return 0, or -1 with the reason.
  */
 int segment_drain_begin(struct segment_drain *segment, struct error *error) MUST_CHECK;
 

@@ -21,33 +21,39 @@ keep_fates(struct segment_places *places, const struct segment_places *before)
 int
 segment_places_read(struct segment_places *places, struct segment_reader *reader)
 {
-        struct segment_places now = {NULL, 0};
         struct segment_record record;
         size_t size = 0;
         int found;
 
         while ((found = segment_reader_next(reader, &record)) > 0) {
-                if (now.n == size) {
+                if (places->n == size) {
                         struct segment_place *larger;
 
                         size = size == 0 ? FIRST_SIZE : 2 * size;
-                        larger = reallocarray(now.items, size, sizeof(*larger));
+                        larger = reallocarray(places->items, size, sizeof(*larger));
                         if (larger == NULL) {
                                 found = -1;
                                 break;
                         }
-                        now.items = larger;
+                        places->items = larger;
                 }
-                now.items[now.n++] = (struct segment_place){record.offset & UINT64_MAX >> 2, FATE_UNKNOWN};
+                places->items[places->n++] =
+                    (struct segment_place){record.offset & UINT64_MAX >> 2, FATE_UNKNOWN};
         }
         if (found < 0) {
-                segment_places_free(&now);
+                segment_places_free(places);
                 return -1;
         }
-        keep_fates(&now, places);
-        segment_places_free(places);
-        *places = now;
         return 0;
+}
+
+void
+segment_places_replace(struct segment_places *places, struct segment_places *newer)
+{
+        keep_fates(newer, places);
+        segment_places_free(places);
+        *places = *newer;
+        *newer = (struct segment_places){NULL, 0};
 }
 
 void

@@ -25,11 +25,11 @@ struct segment_places {
         size_t n;
 };
 
-/*
- * Read a segment to its end, and list its records; keep the fates of those that were listed before. Return 0,
- * or -1 if memory fails: then the list stays as it was.
- */
+/* Read a segment to its end, and list its records. Return 0, or -1, with no list, if memory fails. */
 int segment_places_read(struct segment_places *places, struct segment_reader *reader) MUST_CHECK;
+
+/* Replace a list by a newer one, which is emptied; keep the fates of the records that are in both. */
+void segment_places_replace(struct segment_places *places, struct segment_places *newer);
 
 void segment_places_free(struct segment_places *places);
 

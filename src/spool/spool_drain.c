@@ -119,7 +119,7 @@ open_segment(struct spool_drain *drain, uint64_t number, int is_new)
         }
         if (is_new) {
                 if (number <= drain->old) {
-                        atomic_fetch_add(&drain->stats->records, segment_drain_summary(segment)->n_records);
+                        segment_drain_count(segment);
                         spool_stats_reduce(&drain->stats->uncounted, 1);
                 }
                 if (number > drain->counted)
@@ -282,7 +282,7 @@ end_pass(struct spool_drain *drain, struct segment_drain **place)
                 atomic_fetch_add(&drain->stats->refused, segment_drain_pass(segment)->n_refused);
                 keep(drain, segment_drain_number(segment), segment, 1,
                      result == SEGMENT_DRAIN_KEPT ? "Kafka refuses records of it"
-                                                  : "records of it cannot be read any more");
+                                                  : "the disk does not return all of it");
         }
 }
 

@@ -178,7 +178,8 @@ START_TEST(test_segment_that_was_not_counted_does_not_fill_the_spool)
 }
 END_TEST
 
-START_TEST(test_unreadable_record_is_damage)
+/* An I/O error is not damage. */
+START_TEST(test_segment_stays_until_the_disk_returns_all_of_it)
 {
         uint64_t offsets[10];
 
@@ -186,13 +187,18 @@ START_TEST(test_unreadable_record_is_damage)
         disk_unreadable_from = offsets[5];
         disk_unreadable_to = offsets[5] + 1;
         start(1);
-        await(SPOOL_DRAIN_EMPTY);
-        stop();
-        disk_unreadable_from = disk_unreadable_to = 0;
+        await(SPOOL_DRAIN_KEPT);
         for (int i = 0; i < 10; i++)
                 ck_assert(fake_acknowledged[i] == 1 || (i >= 4 && i <= 8));
         ck_assert_uint_eq(fake_acknowledged[5], 0);
-        ck_assert_uint_eq(atomic_load(&stats.damaged), 1);
+        ck_assert_uint_eq(atomic_load(&stats.segments), 1);
+        disk_unreadable_from = disk_unreadable_to = 0;
+        disk_pass_time(10001);
+        await(SPOOL_DRAIN_EMPTY);
+        for (int i = 0; i < 10; i++)
+                ck_assert_uint_eq(fake_acknowledged[i], 1);
+        ck_assert_uint_eq(atomic_load(&stats.damaged), 0);
+        ck_assert_uint_eq(atomic_load(&stats.records), 0);
 }
 END_TEST
 
@@ -208,7 +214,7 @@ suite_kept_segments(void)
         tcase_add_test(tcase, test_oldest_record_is_that_of_a_segment_that_stays);
         tcase_add_test(tcase, test_segment_that_cannot_be_opened_is_tried_again_soon);
         tcase_add_test(tcase, test_segment_that_was_not_counted_does_not_fill_the_spool);
-        tcase_add_test(tcase, test_unreadable_record_is_damage);
+        tcase_add_test(tcase, test_segment_stays_until_the_disk_returns_all_of_it);
         suite_add_tcase(suite, tcase);
         return suite;
 }

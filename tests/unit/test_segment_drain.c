@@ -278,11 +278,18 @@ END_TEST
 /* What was acknowledged before is not appended again when the records are listed again. */
 START_TEST(test_record_that_can_be_read_only_later_is_appended)
 {
+        char *name = mem_printf("%s/0000000000000001.spool", path), bytes[6];
+        int fd;
+
         store();
-        disk_unreadable_from = offsets[5];
-        disk_unreadable_to = offsets[5] + 10;
+        segments_damage(directory, 1, offsets[5]);
         open_drain();
-        disk_unreadable_from = disk_unreadable_to = 0;
+        fd = open(name, O_WRONLY);
+        memset(bytes, 5, sizeof(bytes));
+        ck_assert_int_eq(pwrite(fd, bytes, sizeof(bytes), (off_t)offsets[5] + SEGMENT_HEAD_SIZE + 100),
+                         sizeof(bytes));
+        (void)close(fd);
+        free(name);
         ck_assert_int_eq(pass(), SEGMENT_DRAIN_AGAIN);
         ck_assert_str_eq(failure, "more of the segment can be read than before");
         ck_assert_int_eq(passes(), SEGMENT_DRAIN_DONE);
@@ -290,6 +297,61 @@ START_TEST(test_record_that_can_be_read_only_later_is_appended)
                 ck_assert_uint_eq(fake_acknowledged[i], 1);
         remove_drained();
         ck_assert(!exists("0000000000000001.spool.damaged"));
+}
+END_TEST
+
+static void
+fail_to_read(uint64_t from, uint64_t to)
+{
+        disk_unreadable_from = from;
+        disk_unreadable_to = to;
+}
+
+/* The records of this process were counted when they were written; those of an earlier one are counted now. */
+START_TEST(test_disk_that_fails_for_a_while_has_lost_nothing)
+{
+        int is_all = _i % 2, is_earlier = _i / 2;
+
+        store();
+        fail_to_read(is_all ? 0 : offsets[5], is_all ? 1 << 20 : offsets[5] + 10);
+        open_drain();
+        if (is_earlier) {
+                atomic_store(&stats.records, 0);
+                segment_drain_count(drain);
+        }
+        for (unsigned i = 0; i < 3; i++)
+                ck_assert_int_eq(pass(), SEGMENT_DRAIN_UNREADABLE);
+        /* A sector is lost, with the records in it. */
+        ck_assert_uint_eq(fake_acknowledged[0], is_all ? 0 : 1);
+        ck_assert_uint_eq(fake_acknowledged[RECORDS - 1], is_all ? 0 : 1);
+        ck_assert_uint_eq(fake_acknowledged[5], 0);
+        ck_assert(is_earlier || atomic_load(&stats.records) > 0);
+        fail_to_read(0, 0);
+        ck_assert_int_eq(passes(), SEGMENT_DRAIN_DONE);
+        expect_acknowledged_but(-1);
+        ck_assert_uint_eq(atomic_load(&stats.damaged) + atomic_load(&stats.lost_bytes), 0);
+        ck_assert_uint_eq(atomic_load(&stats.records), 0);
+        remove_drained();
+        ck_assert(!exists("0000000000000001.spool.damaged"));
+}
+END_TEST
+
+/* What Kafka has acknowledged is not forgotten. */
+START_TEST(test_disk_that_fails_between_passes_has_lost_nothing)
+{
+        store();
+        open_drain();
+        fail_first_pass(5);
+        fail_to_read(0, 1 << 20);
+        for (unsigned i = 0; i < 3; i++)
+                ck_assert_int_eq(pass(), SEGMENT_DRAIN_UNREADABLE);
+        ck_assert_uint_eq(atomic_load(&stats.records), 1);
+        fail_to_read(0, 0);
+        ck_assert_int_eq(passes(), SEGMENT_DRAIN_DONE);
+        for (int i = 0; i < RECORDS; i++)
+                ck_assert_uint_eq(fake_appended[i], i == 5 ? 2 : 1);
+        ck_assert_uint_eq(atomic_load(&stats.records), 0);
+        ck_assert_uint_eq(atomic_load(&stats.damaged), 0);
 }
 END_TEST
 
@@ -376,6 +438,8 @@ suite_segment_drain(void)
         tcase_add_test(tcase, test_record_that_cannot_be_read_for_a_while_is_appended);
         tcase_add_test(tcase, test_record_that_cannot_be_read_any_more_is_counted_as_lost);
         tcase_add_test(tcase, test_record_that_can_be_read_only_later_is_appended);
+        tcase_add_loop_test(tcase, test_disk_that_fails_for_a_while_has_lost_nothing, 0, 4);
+        tcase_add_test(tcase, test_disk_that_fails_between_passes_has_lost_nothing);
         tcase_add_test(tcase, test_damaged_segment_is_put_aside);
         tcase_add_test(tcase, test_damaged_segment_is_put_aside_once);
         tcase_add_loop_test(tcase, test_records_without_a_report_are_appended_again, 0, 2);
