@@ -89,13 +89,18 @@ has_producer(struct spool_drain *drain)
         return 0;
 }
 
-/* Leave a segment behind, and take the next. segment is NULL if it could not be opened. */
+/*
+ * Leave a segment behind, with the records that Kafka refuses, until begin_segment(), and take the next.
+ * segment is NULL if it could not be opened.
+ */
 static void
 keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, int is_counted,
      const char *reason)
 {
         char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
 
+        if (segment != NULL)
+                atomic_fetch_add(&drain->stats->refused, segment_drain_pass(segment)->n_refused);
         log_flood(&drain->left_behind, LOG_LEVEL_WARNING,
                   "a segment of the spool stays and is tried again last_segment=%s last_after_s=%d "
                   "last_reason=%s",
@@ -279,7 +284,6 @@ end_pass(struct spool_drain *drain, struct segment_drain **place)
         } else if (result == SEGMENT_DRAIN_AGAIN) {
                 append_again(drain, segment);
         } else {
-                atomic_fetch_add(&drain->stats->refused, segment_drain_pass(segment)->n_refused);
                 keep(drain, segment_drain_number(segment), segment, 1,
                      result == SEGMENT_DRAIN_KEPT ? "Kafka refuses records of it"
                                                   : "the disk does not return all of it");

@@ -202,6 +202,36 @@ START_TEST(test_segment_stays_until_the_disk_returns_all_of_it)
 }
 END_TEST
 
+/* Each retry takes its refused records out of the count, and fails before it has read any. */
+START_TEST(test_refused_records_are_counted_while_their_segment_cannot_be_opened)
+{
+        unsigned n_tried = 0;
+
+        segments_store(directory, &stats, 1, 0, 10, NULL);
+        fake_fates[0] = FAKE_REFUSED;
+        disk_unreadable_from = 9000;
+        disk_unreadable_to = 9001;
+        start(1);
+        await(SPOOL_DRAIN_KEPT);
+        ck_assert_uint_eq(atomic_load(&stats.refused), 1);
+        atomic_store(&disk_unopenable, "0000000000000001.spool");
+        for (int i = 0; i < LIMIT && n_tried < 3; i++) {
+                disk_pass_time(10001);
+                (void)poll(NULL, 0, 1);
+                n_tried += strstr(logged_read(), "Too many open files") != NULL;
+        }
+        ck_assert_uint_eq(n_tried, 3);
+        await(SPOOL_DRAIN_KEPT);
+        ck_assert_uint_le(atomic_load(&stats.refused), 1);
+        atomic_store(&disk_unopenable, NULL);
+        disk_unreadable_from = disk_unreadable_to = 0;
+        fake_fates[0] = FAKE_ACKNOWLEDGED;
+        disk_pass_time(KEPT_MS);
+        await(SPOOL_DRAIN_EMPTY);
+        ck_assert_uint_eq(atomic_load(&stats.refused), 0);
+}
+END_TEST
+
 Suite *
 suite_kept_segments(void)
 {
@@ -214,6 +244,7 @@ suite_kept_segments(void)
         tcase_add_test(tcase, test_oldest_record_is_that_of_a_segment_that_stays);
         tcase_add_test(tcase, test_segment_that_cannot_be_opened_is_tried_again_soon);
         tcase_add_test(tcase, test_segment_that_was_not_counted_does_not_fill_the_spool);
+        tcase_add_test(tcase, test_refused_records_are_counted_while_their_segment_cannot_be_opened);
         tcase_add_test(tcase, test_segment_stays_until_the_disk_returns_all_of_it);
         suite_add_tcase(suite, tcase);
         return suite;
