@@ -23,7 +23,7 @@ struct appender {
         struct producer *producer; /* NULL while it cannot be created; the lane's own */
         pthread_mutex_t mutex;     /* held to replace the producer, and by other threads to use it */
         int64_t producer_tried_ms;
-        int64_t failing_since_ms; /* 0: the last append did not fail */
+        int64_t failing_since_ms; /* 0: the last append did not fail, but for a record that Kafka refuses */
         int64_t stuck_ms;
         struct statistics_totals statistics; /* of the producer, as last reported */
         struct error failure; /* why the last producer was replaced, until one has its id; under the mutex */
@@ -45,7 +45,7 @@ on_report(void *record_arg, const struct producer_outcome *outcome, void *arg)
         if (outcome->failure == NULL) {
                 appender->failing_since_ms = 0;
                 appender->stuck_ms = STUCK_MS;
-        } else {
+        } else if (!outcome->is_final) {
                 note_failure(appender);
         }
         pending_report(&appender->pending, record_arg, outcome);
@@ -285,6 +285,7 @@ produce(struct appender *appender, struct pending *pending, struct http_request 
         if (producer_append(appender->producer, &record, error) == 0)
                 return 0;
         pending->in_kafka = 0;
+        pending->is_refused = record.is_final;
         if (!record.keeps_body)
                 free(record.body);
         return -1;

@@ -128,8 +128,9 @@ answer_unavailable(struct receiver_shared *shared, const struct pending *pending
         http_reply_error(pending->request, &error);
 }
 
+/* Note whether Kafka works. That it refuses a record for good says nothing about others. */
 static void
-note_result(struct receiver_shared *shared, const char *reason)
+note_result(struct receiver_shared *shared, const struct pending *pending, const char *reason)
 {
         char quoted[LOG_QUOTED_SIZE];
 
@@ -137,7 +138,8 @@ note_result(struct receiver_shared *shared, const char *reason)
                 receiver_shared_note_append(shared);
                 return;
         }
-        atomic_store(&shared->failed_ms, clock_monotonic_ms());
+        if (!pending->is_refused)
+                atomic_store(&shared->failed_ms, clock_monotonic_ms());
         log_flood(&shared->append_failed, LOG_LEVEL_WARNING, "appending failed reason=%s",
                   log_quote(reason, quoted));
 }
@@ -157,7 +159,7 @@ answer(struct pending_list *list, struct pending *pending, const char *message, 
 void
 pending_cancel(struct pending_list *list, struct pending *pending, const char *reason)
 {
-        note_result(list->shared, reason);
+        note_result(list->shared, pending, reason);
         release(list, pending);
 }
 
@@ -176,14 +178,16 @@ pending_spool(struct pending_list *list, struct pending *pending)
         pending->deadline_ms = clock_monotonic_ms() + SPOOL_TIMEOUT_MS;
         pending->item.inbox = &list->inbox;
         move(pending, &list->spooling);
-        receiver_shared_note_spooled(list->shared);
+        if (!pending->is_refused)
+                receiver_shared_note_spooled(list->shared);
         spool_writer_put(spool_writer(list->shared->spool), &pending->item);
 }
 
 void
 pending_report(struct pending_list *list, struct pending *pending, const struct producer_outcome *outcome)
 {
-        note_result(list->shared, outcome->failure);
+        pending->is_refused = outcome->failure != NULL && outcome->is_final;
+        note_result(list->shared, pending, outcome->failure);
         pending->in_kafka = 0;
         pending->may_be_stored |= outcome->failure == NULL || outcome->may_be_there;
         if (outcome->failure == NULL && pending->request != NULL)

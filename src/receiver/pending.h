@@ -33,6 +33,7 @@ struct pending {
         int64_t deadline_ms;
         int is_guarded;    /* the replay guard knows its signature */
         int may_be_stored; /* by Kafka or the spool */
+        int is_refused;    /* Kafka works, and refuses it for good */
         int in_kafka;      /* Kafka has yet to report */
         int in_spool;      /* the spool has yet to report */
         int is_leaked;     /* librdkafka may still read the body */

@@ -253,21 +253,46 @@ def test_spool_that_a_receiver_writes_is_not_drained_by_another_process_even_wit
     assert len(installation.kafka.read(installation.kafka.deliveries)) == len(accepted)
 
 
-def test_log_of_an_alternating_spool_is_limited(installation, own_broker):
-    """Each delivery that is too large for the topic goes to the spool, and the next one to Kafka."""
-    daemon = installation.start(configure(installation))
+def large():
+    return event_body("invoice.accepted", pad="x" * 40000)
+
+
+def deliver_to_kafka(daemon):
+    """Deliver until Kafka gets it: a lane that is not connected yet spools. Returns all deliveries."""
+    accepted = {}
+
+    def goes_to_kafka():
+        written = daemon.metric("gatepost_spool_written_total")
+        accepted.update(deliver(daemon))
+        return daemon.metric("gatepost_spool_written_total") == written
+    waiting.until(goes_to_kafka, BACK_SECONDS, "a delivery that is not spooled")
+    return accepted
+
+
+def test_delivery_that_kafka_refuses_sends_no_other_to_the_spool(installation, own_broker):
+    """Kafka works: each delivery that is too large for the topic goes to the spool, and the next one to Kafka."""
+    daemon = installation.start(configure(installation, ack_timeout="30s"))
+    accepted = deliver_to_kafka(daemon)
+    wait_until_drained(installation)
     installation.kafka.configure(installation.kafka.deliveries, "max.message.bytes", "20000")
+    written = daemon.metric("gatepost_spool_written_total")
     for _ in range(5):
-        deliver(daemon, body=event_body("invoice.accepted", pad="x" * 40000))
-        deliver(daemon)
-    events = ("deliveries go to the spool", "deliveries go to Kafka again", "Kafka refuses a spooled delivery; its segment stays",
-              "a segment of the spool stays and is tried again")
+        deliver(daemon, body=large())
+        accepted |= deliver(daemon, 2)
+    assert daemon.metric("gatepost_spool_written_total") == written + 5
+    assert daemon.metric("gatepost_spool_since_timestamp_seconds") == 0
+    assert daemon.admin("/readyz/receiver").body == b"receiver: ready\n"
+    events = ("Kafka refuses a spooled delivery; its segment stays", "a segment of the spool stays and is tried again")
     for event in events:
         daemon.wait_for_log(f" {event} ", BACK_SECONDS)
     daemon.stop()
     for event in events:
         lines = [line for line in daemon.log.splitlines() if f" {event} " in line]
         assert lines and all(re.search(r" n=\d+$", line) for line in lines), lines
+    assert "a producer has failed" not in daemon.log
+    daemon.start()
+    installation.kafka.wait_until_routed()
+    assert_exactly_once(installation.kafka, accepted)
 
 
 def test_renamed_spool_directory_is_answered_503_until_a_restart(installation, away):
