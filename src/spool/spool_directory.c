@@ -158,6 +158,7 @@ spool_directory_list(const struct spool_directory *directory, int log, struct sp
         int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *entries = fd < 0 ? NULL : fdopendir(fd);
         const struct dirent *entry;
+        int failure;
 
         memset(listing, 0, sizeof(*listing));
         if (entries == NULL) {
@@ -166,9 +167,15 @@ spool_directory_list(const struct spool_directory *directory, int log, struct sp
                         (void)close(fd);
                 return -1;
         }
-        while ((entry = readdir(entries)) != NULL)
+        while (errno = 0, (entry = readdir(entries)) != NULL)
                 note_file(directory, entry->d_name, log, listing);
+        failure = errno;
         (void)closedir(entries);
+        if (failure != 0) {
+                spool_listing_free(listing);
+                return error_set(error, "cannot read the directory %s: %s", directory->path,
+                                 strerror(failure));
+        }
         if (listing->n_segments > 1)
                 qsort(listing->segments, listing->n_segments, sizeof(*listing->segments), by_number);
         if (listing->n_damaged > 1)

@@ -1,6 +1,7 @@
 #include "disk.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,6 +23,7 @@ unsigned disk_n_files;
 int disk_ignores_syncs, disk_ignores_directory_syncs, disk_fails_with;
 long disk_fails_at = -1, disk_n_calls;
 uint64_t disk_unreadable_from, disk_unreadable_to, disk_n_read;
+int disk_lists = -1;
 size_t disk_writes_at_once;
 int disk_syncs_wait_for = -1;
 int disk_undeletable;
@@ -36,6 +38,7 @@ int __real_openat(int directory, const char *name, int flags, ...);
 ssize_t __real_write(int fd, const void *bytes, size_t len);
 ssize_t __real_writev(int fd, const struct iovec *vectors, int n);
 ssize_t __real_pread(int fd, void *bytes, size_t len, off_t offset);
+struct dirent *__real_readdir(DIR *directory);
 int __real_fdatasync(int fd);
 int __real_fsync(int fd);
 int __real_unlinkat(int directory, const char *name, int flags);
@@ -332,4 +335,15 @@ __wrap_pread(int fd, void *bytes, size_t len, off_t offset)
         n = __real_pread(fd, bytes, len, offset);
         disk_n_read += n > 0 ? (uint64_t)n : 0;
         return n;
+}
+
+struct dirent *
+__wrap_readdir(DIR *directory)
+{
+        if (disk_lists == 0) {
+                errno = EIO;
+                return NULL;
+        }
+        disk_lists -= disk_lists > 0;
+        return __real_readdir(directory);
 }

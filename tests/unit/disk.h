@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * A recorder of what the spool does with its disk. It wraps openat, write, writev, fdatasync, fsync, unlinkat, renameat and pread
- * of the program, and can make them fail. Only files in the recorded directory count. It also wraps the monotonic clock.
+ * A recorder of what the spool does with its disk. It wraps openat, write, writev, fdatasync, fsync, unlinkat, renameat, pread and
+ * readdir of the program, and can make them fail. Only files in the recorded directory count. It also wraps the monotonic clock.
  */
 
 enum disk_op_kind {
@@ -76,6 +76,9 @@ extern const char *_Atomic disk_unopenable;
 
 /* No file can be deleted. */
 extern int disk_undeletable;
+
+/* A directory returns so many entries, and then fails with EIO; -1: it returns all. */
+extern int disk_lists;
 
 /* Bytes that pread() has read. */
 extern uint64_t disk_n_read;

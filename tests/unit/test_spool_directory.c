@@ -258,6 +258,26 @@ START_TEST(test_directory_is_not_created_without_the_one_above)
 }
 END_TEST
 
+/* An error is not the end of the directory. */
+START_TEST(test_directory_that_cannot_be_read_to_its_end_is_not_listed)
+{
+        struct spool_listing listing;
+        struct error error;
+
+        make("0000000000000001.spool", "abc");
+        disk_lists = _i;
+        ck_assert_int_eq(spool_directory_list(directory, 0, &listing, &error), -1);
+        disk_lists = -1;
+        ck_assert_ptr_nonnull(strstr(error.text, "cannot read the directory"));
+        ck_assert_ptr_nonnull(strstr(error.text, "Input/output error"));
+        ck_assert_ptr_null(listing.segments);
+        disk_lists = _i;
+        ck_assert_ptr_null(spool_open(path, UINT64_C(1) << 30, &error));
+        disk_lists = -1;
+        ck_assert_ptr_nonnull(strstr(error.text, "Input/output error"));
+}
+END_TEST
+
 Suite *
 suite_spool_directory(void)
 {
@@ -270,6 +290,7 @@ suite_spool_directory(void)
         tcase_add_test(tcase, test_segments_are_listed_by_their_numbers);
         tcase_add_loop_test(tcase, test_foreign_files_are_ignored_and_logged, 0,
                             (int)(sizeof(foreign) / sizeof(foreign[0])));
+        tcase_add_loop_test(tcase, test_directory_that_cannot_be_read_to_its_end_is_not_listed, 0, 4);
         tcase_add_test(tcase, test_only_regular_files_are_segments);
         tcase_add_test(tcase, test_renamed_directory_is_noticed);
         tcase_add_test(tcase, test_numbers_of_damaged_segments_are_not_reused);
