@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -16,13 +17,16 @@
 #include "base/log_flood.h"
 #include "base/mem.h"
 
+#define ROOM_MIN (UINT64_C(64) << 10) /* beside the records */
+
 struct segment_writer {
         const struct spool_directory *directory;
         struct spool_stats *stats;
-        atomic_uint_fast64_t number; /* of the segment that is being written; 0: none */
-        atomic_uint_fast64_t limit;  /* all segments with smaller numbers have ended */
-        uint64_t next;               /* the number of the next one */
-        int fd;                      /* -1: none */
+        atomic_uint_fast64_t number;  /* of the segment that is being written; 0: none */
+        atomic_uint_fast64_t limit;   /* all segments with smaller numbers have ended */
+        atomic_uint_fast64_t lacking; /* bytes for which the disk had no room; 0: it had for the last ones */
+        uint64_t next;                /* the number of the next one */
+        int fd;                       /* -1: none */
         uint64_t size;
         uint64_t synced; /* what was answered ends here */
         uint64_t n_answered;
@@ -117,6 +121,8 @@ fail(struct segment_writer *writer, enum spool_error error, const char *action, 
 {
         int is_full = error == SPOOL_ERROR_WRITE && (errno == ENOSPC || errno == EDQUOT);
 
+        if (is_full)
+                atomic_store(&writer->lacking, writer->size - writer->synced + ROOM_MIN);
         log_failure(writer, action, reason);
         atomic_fetch_add(&writer->stats->errors[is_full ? SPOOL_ERROR_FULL : error], 1);
         if (writer->fd >= 0)
@@ -261,6 +267,7 @@ segment_writer_store(struct segment_writer *writer, const struct segment_group *
         }
         writer->synced = writer->size;
         writer->n_answered += group->n;
+        atomic_store(&writer->lacking, 0);
         return 0;
 }
 
@@ -313,6 +320,16 @@ uint64_t
 segment_writer_limit(const struct segment_writer *writer)
 {
         return atomic_load(&writer->limit);
+}
+
+int
+segment_writer_lacks_room(const struct segment_writer *writer)
+{
+        uint64_t lacking = atomic_load(&writer->lacking);
+        struct statvfs disk;
+
+        return lacking > 0 && fstatvfs(spool_directory_fd(writer->directory), &disk) == 0 &&
+               (uint64_t)disk.f_bavail * disk.f_frsize < lacking;
 }
 
 uint64_t

@@ -34,6 +34,7 @@ struct spool_writer {
         pthread_cond_t work;
         atomic_int_fast64_t refuses_until; /* monotonic ms, after a failure */
         atomic_int_fast64_t busy_since;    /* monotonic ms; 0: idle */
+        atomic_uint_fast64_t too_large; /* size of the last delivery that did not fit; 0: the last one did */
 };
 
 void
@@ -123,6 +124,7 @@ store(struct spool_writer *writer, const struct segment_group *group, int *may_b
 
         if (atomic_load(&stats->bytes) + group->bytes > stats->max_bytes) {
                 atomic_fetch_add(&stats->errors[SPOOL_ERROR_FULL], group->n);
+                atomic_store(&writer->too_large, segment_record_size(&first->record));
                 return FULL;
         }
         if (atomic_load(&writer->refuses_until) > clock_monotonic_ms())
@@ -132,6 +134,7 @@ store(struct spool_writer *writer, const struct segment_group *group, int *may_b
                 atomic_store(&writer->refuses_until, clock_monotonic_ms() + PAUSE_MS);
                 return NOT_STORED;
         }
+        atomic_store(&writer->too_large, 0);
         histogram_add(&stats->sync, (uint64_t)(clock_monotonic_ns() - begun_ns), 1);
         atomic_fetch_add(&stats->written, group->n);
         if (atomic_fetch_add(&stats->records, group->n) == 0 && atomic_load(&stats->uncounted) == 0)
@@ -203,15 +206,20 @@ spool_writer_free(struct spool_writer *writer)
 }
 
 const char *
-spool_writer_refuses(const struct spool_writer *writer, uint64_t size)
+spool_writer_refuses(struct spool_writer *writer, uint64_t size)
 {
         struct spool_stats *stats = writer->stats;
+        uint64_t wanted = size > 0 ? size : atomic_load(&writer->too_large);
 
-        if (atomic_load(&stats->bytes) + atomic_load(&stats->queued) + size > stats->max_bytes) {
-                if (size > 0)
+        if (atomic_load(&stats->bytes) + atomic_load(&stats->queued) + wanted > stats->max_bytes) {
+                if (size > 0) {
                         atomic_fetch_add(&stats->errors[SPOOL_ERROR_FULL], 1);
+                        atomic_store(&writer->too_large, size);
+                }
                 return FULL;
         }
+        if (size == 0 && segment_writer_lacks_room(writer->segment))
+                return FULL; /* the next delivery tries */
         if (spool_writer_busy_ms(writer) > STUCK_MS)
                 return STUCK;
         return atomic_load(&writer->refuses_until) > clock_monotonic_ms() ? NOT_STORED : NULL;

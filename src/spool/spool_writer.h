@@ -49,9 +49,10 @@ void spool_writer_free(struct spool_writer *writer);
 
 /*
  * Return NULL if a delivery of this size would be written now; else why not, a constant text. Count it as an
- * error if the spool is full. A size of 0 only asks. Any thread.
+ * error if the spool is full. A size of 0 only asks, about the last one for which there was no room. Any
+ * thread.
  */
-const char *spool_writer_refuses(const struct spool_writer *writer, uint64_t size);
+const char *spool_writer_refuses(struct spool_writer *writer, uint64_t size);
 
 /* Have an item written, and reported in any case. Any thread. */
 void spool_writer_put(struct spool_writer *writer, struct spool_item *item);

@@ -188,6 +188,21 @@ def test_full_spool_is_counted_and_shown(offline):
     assert re.search(r"^  errors: (\d+), full \1$", text_of(offline, daemon), re.M)
 
 
+def readiness(daemon):
+    reply = daemon.admin("/readyz/receiver")
+    return reply.status, reply.body.decode()
+
+
+def test_receiver_is_not_ready_while_its_full_spool_refuses_deliveries(offline):
+    daemon = offline.daemon(with_spool(offline, spool_max="1MiB")).start()
+    for status in (200, 503):
+        assert daemon.post(Delivery(b'{"event":"invoice.accepted","note":"%s"}' % (b"x" * 700_000))).status == status
+    status, text = readiness(daemon)
+    assert status == 503 and "Kafka is not reachable" in text and "the spool is full or has failed" in text
+    daemon.accept()  # there is room for a small one
+    assert readiness(daemon)[0] == 200
+
+
 def test_damaged_segment_is_reported(offline, browser):
     config = with_spool(offline)
     config["receiver"]["spool"].mkdir(mode=0o700)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ int disk_ignores_syncs, disk_ignores_directory_syncs, disk_fails_with;
 long disk_fails_at = -1, disk_n_calls;
 uint64_t disk_unreadable_from, disk_unreadable_to, disk_n_read;
 int disk_lists = -1;
+_Atomic int64_t disk_room = -1;
 size_t disk_writes_at_once;
 int disk_syncs_wait_for = -1;
 int disk_undeletable;
@@ -39,6 +41,7 @@ ssize_t __real_write(int fd, const void *bytes, size_t len);
 ssize_t __real_writev(int fd, const struct iovec *vectors, int n);
 ssize_t __real_pread(int fd, void *bytes, size_t len, off_t offset);
 struct dirent *__real_readdir(DIR *directory);
+int __real_fstatvfs(int fd, struct statvfs *disk);
 int __real_fdatasync(int fd);
 int __real_fsync(int fd);
 int __real_unlinkat(int directory, const char *name, int flags);
@@ -346,4 +349,15 @@ __wrap_readdir(DIR *directory)
         }
         disk_lists -= disk_lists > 0;
         return __real_readdir(directory);
+}
+
+int
+__wrap_fstatvfs(int fd, struct statvfs *disk)
+{
+        int64_t room = atomic_load(&disk_room);
+        int result = __real_fstatvfs(fd, disk);
+
+        if (room >= 0)
+                disk->f_bavail = (fsblkcnt_t)room / disk->f_frsize;
+        return result;
 }

@@ -211,14 +211,40 @@ START_TEST(test_full_spool_refuses)
         ck_assert_ptr_null(store(1));
         ck_assert_str_eq(spool_writer_refuses(writer, 160), "the spool is full; send it again");
         ck_assert_uint_eq(atomic_load(&stats.errors[SPOOL_ERROR_FULL]), 1);
-        ck_assert_ptr_null(spool_writer_refuses(writer, 0));
+        ck_assert_ptr_nonnull(spool_writer_refuses(writer, 0)); /* it would not fit now either */
         ck_assert_uint_eq(atomic_load(&stats.errors[SPOOL_ERROR_FULL]), 1);
         ck_assert_str_eq(store(2), "the spool is full; send it again");
         ck_assert_uint_eq(atomic_load(&stats.errors[SPOOL_ERROR_FULL]), 2);
+        ck_assert_ptr_nonnull(spool_writer_refuses(writer, 0));
         stats.max_bytes = 1000;
+        ck_assert_ptr_null(spool_writer_refuses(writer, 0));
         ck_assert_ptr_null(store(3)); /* without a pause */
         stop();
         ck_assert_uint_eq(count(&n_segments), 3);
+}
+END_TEST
+
+/* After the pause, only the next delivery finds out whether the disk has room, and without one, its file system. */
+START_TEST(test_full_disk_refuses_until_there_is_room)
+{
+        size_t n_segments;
+
+        ck_assert_ptr_null(store(0));
+        disk_fails_at = disk_n_calls;
+        disk_fails_with = ENOSPC;
+        ck_assert_ptr_nonnull(store(1));
+        atomic_store(&disk_room, 0);
+        disk_pass_time(1001);
+        ck_assert_ptr_null(spool_writer_refuses(writer, 160));
+        ck_assert_str_eq(spool_writer_refuses(writer, 0), "the spool is full; send it again");
+        if (_i == 0)
+                ck_assert_ptr_null(store(2));
+        else
+                atomic_store(&disk_room, 1 << 20);
+        ck_assert_ptr_null(spool_writer_refuses(writer, 0));
+        atomic_store(&disk_room, -1);
+        stop();
+        ck_assert_uint_eq(count(&n_segments), _i == 0 ? 2 : 1);
 }
 END_TEST
 
@@ -384,6 +410,7 @@ suite_spool_writer(void)
                             2 * (int)(sizeof(calls) / sizeof(calls[0])));
         tcase_add_loop_test(tcase, test_segment_whose_end_fails_is_kept, 0, 2);
         tcase_add_test(tcase, test_full_spool_refuses);
+        tcase_add_loop_test(tcase, test_full_disk_refuses_until_there_is_room, 0, 2);
         tcase_add_test(tcase, test_one_sync_serves_all_that_wait);
         tcase_add_test(tcase, test_stuck_disk_refuses);
         tcase_add_test(tcase, test_all_that_waits_is_written_at_the_end);
