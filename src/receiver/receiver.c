@@ -124,7 +124,7 @@ has_traffic(void *arg)
 }
 
 static void
-on_acknowledged(void *arg)
+on_answered(void *arg)
 {
         receiver_shared_note_drained(arg);
 }
@@ -134,7 +134,7 @@ open_spool(struct receiver *receiver, struct error *error)
 {
         const struct config *config = receiver->config;
         struct receiver_shared *shared = receiver->shared;
-        const struct spool_drain_owner owner = {shared, may_append, has_traffic, on_acknowledged};
+        const struct spool_drain_owner owner = {shared, may_append, has_traffic, on_answered};
 
         if (config->spool == NULL)
                 return 0;
@@ -215,18 +215,22 @@ can_spool(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
 {
         struct receiver_shared *shared = receiver->shared;
         const char *refusal = spool_writer_refuses(spool_writer(shared->spool), 0);
-        int64_t since_ms = atomic_load(&spool_stats(shared->spool)->since_ms);
+        int is_away = receiver_shared_is_away(shared);
+        int64_t since_ms;
         char since[CLOCK_RFC3339_SIZE], cause[RECENT_DETAIL_SIZE];
 
         if (!receiver_is_alive(receiver, STUCK_MS, reason))
                 return 0;
-        if (!spool_is_alive(shared->spool, SPOOL_STUCK_MS, reason) && receiver_shared_is_away(shared))
+        if (!spool_is_alive(shared->spool, SPOOL_STUCK_MS, reason) && is_away)
                 return 0;
-        if (refusal != NULL && receiver_shared_is_away(shared)) {
+        if (refusal != NULL && is_away) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "%s, and the spool is full or has failed",
                                outage_describe("Kafka is not reachable", cause, sizeof(cause)));
                 return 0;
         }
+        if (!is_away && spool_is_idle(shared->spool))
+                receiver_shared_note_drained(shared); /* else only a delivery would end it */
+        since_ms = atomic_load(&spool_stats(shared->spool)->since_ms);
         if (since_ms != 0)
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "ready, spooling since %s",
                                clock_format_s(since_ms / 1000, since));

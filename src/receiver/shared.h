@@ -77,7 +77,7 @@ struct source_account *receiver_shared_account(struct receiver_shared *shared,
 /* Kafka has acknowledged a delivery. */
 void receiver_shared_note_append(struct receiver_shared *shared);
 
-/* Kafka has acknowledged a delivery of the spool. */
+/* Kafka has answered to a delivery of the spool, or the spool has none that it would take. */
 void receiver_shared_note_drained(struct receiver_shared *shared);
 
 /* A delivery goes to the spool. */

@@ -51,7 +51,7 @@ void segment_writer_end(struct segment_writer *writer);
 /* Return the number below which all segments have ended; they are not written any more. Any thread. */
 uint64_t segment_writer_limit(const struct segment_writer *writer);
 
-/* Return whether the disk has been full since the last success, and has no room yet for what failed. Any thread. */
+/* Whether a write has failed because the disk was full, none succeeded since, and it still is. Any thread. */
 int segment_writer_lacks_room(const struct segment_writer *writer);
 
 /* Return the number of the segment that is being written; 0: none. Any thread. */

@@ -88,6 +88,12 @@ spool_close(struct spool *spool)
         free(spool);
 }
 
+int
+spool_is_idle(const struct spool *spool)
+{
+        return spool->drain != NULL && spool_drain_state(spool->drain) == SPOOL_DRAIN_KEPT;
+}
+
 struct spool_writer *
 spool_writer(const struct spool *spool)
 {

@@ -28,6 +28,9 @@ int spool_start_draining(struct spool *spool, const struct config *config, const
 /* Write what still waits, stop, and unlock the directory. NULL is harmless. */
 void spool_close(struct spool *spool);
 
+/* Whether all that is left are segments that cannot be drained now, so that the drain does not try Kafka. */
+int spool_is_idle(const struct spool *spool);
+
 struct spool_writer *spool_writer(const struct spool *spool);
 struct spool_stats *spool_stats(struct spool *spool);
 

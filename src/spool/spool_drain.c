@@ -56,8 +56,8 @@ on_report(void *record_arg, const struct producer_outcome *outcome, void *arg)
         const struct segment_drain_sent sent = segment_drain_report(record_arg, outcome);
 
         drain_producer_note(&drain->appends, outcome, sent.bytes, sent.took_ms);
-        if (outcome->failure == NULL)
-                drain->owner.acknowledged(drain->owner.arg);
+        if (outcome->failure == NULL || outcome->is_final)
+                drain->owner.answered(drain->owner.arg);
 }
 
 static void

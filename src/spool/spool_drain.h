@@ -18,9 +18,9 @@ struct spool_drain;
 /* What the drain asks and tells its owner, from its thread. */
 struct spool_drain_owner {
         void *arg;
-        int (*may_append)(void *arg);    /* whether Kafka can be reached */
-        int (*has_traffic)(void *arg);   /* whether other deliveries go to Kafka, which come first */
-        void (*acknowledged)(void *arg); /* Kafka has acknowledged a record */
+        int (*may_append)(void *arg);  /* whether Kafka can be reached */
+        int (*has_traffic)(void *arg); /* whether other deliveries go to Kafka, which come first */
+        void (*answered)(void *arg);   /* Kafka works: it has acknowledged a record, or refused it for good */
 };
 
 /**

@@ -12,8 +12,10 @@ import pytest
 import waiting
 from accounts import GUIDE
 from chromium import Chromium
+from installation import Installation
 from manager import Manager
 from signing import Delivery, event_body
+from spool_side import Segment, pack_fields
 from test_page import opened, page_in, status_of
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -201,6 +203,29 @@ def test_receiver_is_not_ready_while_its_full_spool_refuses_deliveries(offline):
     assert status == 503 and "Kafka is not reachable" in text and "the spool is full or has failed" in text
     daemon.accept()  # there is room for a small one
     assert readiness(daemon)[0] == 200
+
+
+def test_receiver_with_a_full_spool_of_refused_deliveries_is_ready_when_kafka_is_back(own_broker, tmp_path):
+    """No delivery comes that would show that Kafka works, and the drain has none that it would take."""
+    installation = Installation(tmp_path, own_broker.bootstrap)
+    try:
+        config = with_spool(installation, spool_max="1MiB")
+        installation.create_topics(config)
+        config["receiver"]["spool"].mkdir(mode=0o700)
+        malformed = Segment().add_raw(pack_fields([(b"gatepost-source", b"invoicing")]), b"", int(time.time() * 1000)).seal()
+        with malformed.write(config["receiver"]["spool"], 1).open("ab") as file:
+            file.truncate(2 << 20)
+        daemon = installation.start(config)
+        waiting.until(lambda: daemon.metric("gatepost_spool_refused_records") == 1, SECONDS, "a refused record")
+        own_broker.kill(1)
+        try:
+            waiting.until(lambda: daemon.post().status == 503 and readiness(daemon)[0] == 503, SECONDS, "an outage")
+        finally:
+            own_broker.start_node(1)
+        waiting.until(lambda: readiness(daemon) == (200, "receiver: ready\n"), 2 * SECONDS, lambda: readiness(daemon))
+        assert daemon.metric("gatepost_spool_since_timestamp_seconds") == 0
+    finally:
+        installation.clean_up()
 
 
 def test_damaged_segment_is_reported(offline, browser):

@@ -26,7 +26,7 @@ static struct spool_directory *directory;
 static struct spool_stats stats;
 static struct spool_drain *drain;
 static struct spool_drain_owner owner;
-static atomic_int may_append, n_acknowledged;
+static atomic_int may_append, n_answered;
 
 static int
 on_may_append(void *arg)
@@ -43,10 +43,10 @@ on_has_traffic(void *arg)
 }
 
 static void
-on_acknowledged(void *arg)
+on_answered(void *arg)
 {
         (void)arg;
-        atomic_fetch_add(&n_acknowledged, 1);
+        atomic_fetch_add(&n_answered, 1);
 }
 
 static void
@@ -61,9 +61,9 @@ setup(void)
         directory = spool_directory_open(path, 0, &error);
         ck_assert_ptr_nonnull(directory);
         spool_stats_init(&stats, UINT64_C(1) << 40);
-        owner = (struct spool_drain_owner){NULL, on_may_append, on_has_traffic, on_acknowledged};
+        owner = (struct spool_drain_owner){NULL, on_may_append, on_has_traffic, on_answered};
         atomic_store(&may_append, 1);
-        atomic_store(&n_acknowledged, 0);
+        atomic_store(&n_answered, 0);
         drain = NULL;
         fake_producer_start();
 }
@@ -148,7 +148,7 @@ START_TEST(test_segments_are_drained_and_deleted)
         await(SPOOL_DRAIN_EMPTY, 0);
         expect_acknowledged(0, 20);
         ck_assert_uint_eq(fake_appended[0], 1);
-        ck_assert_int_eq(atomic_load(&n_acknowledged), 20);
+        ck_assert_int_eq(atomic_load(&n_answered), 20);
         ck_assert(!has("0000000000000001.spool"));
         ck_assert(!has("0000000000000002.spool"));
         ck_assert_uint_eq(atomic_load(&stats.records), 0);
