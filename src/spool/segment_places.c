@@ -18,6 +18,17 @@ keep_fates(struct segment_places *places, const struct segment_places *before)
         }
 }
 
+/* Many segments with few records may stay. */
+static void
+shrink(struct segment_places *places)
+{
+        struct segment_place *smaller =
+            places->n == 0 ? NULL : reallocarray(places->items, places->n, sizeof(*smaller));
+
+        if (smaller != NULL)
+                places->items = smaller;
+}
+
 int
 segment_places_read(struct segment_places *places, struct segment_reader *reader)
 {
@@ -44,6 +55,7 @@ segment_places_read(struct segment_places *places, struct segment_reader *reader
                 segment_places_free(places);
                 return -1;
         }
+        shrink(places);
         return 0;
 }
 

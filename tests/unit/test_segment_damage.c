@@ -1,9 +1,11 @@
 #include <check.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "disk.h"
 #include "scratch.h"
 #include "segment_image.h"
+#include "spool/segment_places.h"
 #include "suites.h"
 
 #define ROUNDS 2000
@@ -155,6 +157,22 @@ START_TEST(test_failing_sectors_cost_only_the_records_in_them)
 }
 END_TEST
 
+/* The list of a segment that stays takes no more than that. */
+START_TEST(test_list_of_records_takes_8_bytes_each)
+{
+        struct segment_reader *reader;
+        struct segment_places places = {NULL, 0};
+
+        image_make();
+        reader = image_open(image_bytes, image_size);
+        ck_assert_int_eq(segment_places_read(&places, reader), 0);
+        ck_assert_uint_eq(places.n, image_n_records);
+        ck_assert_uint_le(malloc_usable_size(places.items), 8 * image_n_records + 32);
+        segment_places_free(&places);
+        segment_reader_close(reader);
+}
+END_TEST
+
 Suite *
 suite_segment_damage(void)
 {
@@ -166,6 +184,7 @@ suite_segment_damage(void)
         tcase_add_test(tcase, test_damage_is_reported_and_no_record_is_changed);
         tcase_add_test(tcase, test_failing_sectors_cost_only_the_records_in_them);
         tcase_add_test(tcase, test_missing_end_is_no_damage);
+        tcase_add_test(tcase, test_list_of_records_takes_8_bytes_each);
         suite_add_tcase(suite, tcase);
         return suite;
 }
