@@ -177,9 +177,14 @@ wait_for_drain(struct drain_work *work, struct spool_drain *drain)
                 }
                 clock_sleep_ms(TURN_MS);
         }
-        if (spool_drain_state(drain) == SPOOL_DRAIN_KEPT)
-                (void)error_set(&work->failure, "%" PRIu64 " refused by Kafka, or unreadable",
-                                atomic_load(&work->stats.refused));
+        if (spool_drain_state(drain) == SPOOL_DRAIN_KEPT) {
+                uint64_t n_refused = atomic_load(&work->stats.refused);
+
+                spool_drain_failure(drain, &work->failure);
+                (void)error_prefix(&work->failure, "a segment stays");
+                if (n_refused > 0)
+                        (void)error_prefix(&work->failure, "%" PRIu64 " refused by Kafka", n_refused);
+        }
         terminal_progress_end(&progress);
 }
 

@@ -101,14 +101,20 @@ drain_producer_note(struct drain_producer *appends, const struct producer_outcom
 }
 
 void
+drain_producer_explain(struct drain_producer *appends, const char *reason)
+{
+        pthread_mutex_lock(&appends->mutex);
+        (void)error_set(&appends->failure, "%s", reason);
+        pthread_mutex_unlock(&appends->mutex);
+}
+
+void
 drain_producer_note_failure(struct drain_producer *appends, const char *reason)
 {
         char quoted[LOG_QUOTED_SIZE];
 
         appends->is_proven = 0;
-        pthread_mutex_lock(&appends->mutex);
-        (void)error_set(&appends->failure, "%s", reason);
-        pthread_mutex_unlock(&appends->mutex);
+        drain_producer_explain(appends, reason);
         log_flood(&appends->failed, LOG_LEVEL_WARNING,
                   "appending from the spool failed and will be repeated last_reason=%s",
                   log_quote(reason, quoted));

@@ -68,7 +68,10 @@ void drain_producer_note_failure(struct drain_producer *appends, const char *rea
 struct segment_drain_window drain_producer_window(const struct drain_producer *appends,
                                                   int has_traffic) MUST_CHECK;
 
-/* Copy the reason of the last failure; "" if there was none. Any thread. */
+/* Set the reason for which something is not in Kafka, although no append has failed. */
+void drain_producer_explain(struct drain_producer *appends, const char *reason);
+
+/* Copy the last reason; "" if there was none. Any thread. */
 void drain_producer_failure(struct drain_producer *appends, struct error *error);
 
 #endif

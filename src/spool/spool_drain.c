@@ -99,6 +99,7 @@ keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, 
 {
         char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
 
+        drain_producer_explain(&drain->appends, reason);
         if (segment != NULL)
                 atomic_fetch_add(&drain->stats->refused, segment_drain_pass(segment)->n_refused);
         log_flood(&drain->left_behind, LOG_LEVEL_WARNING,

@@ -47,7 +47,7 @@ enum spool_drain_state {
 /* Any thread. */
 enum spool_drain_state spool_drain_state(const struct spool_drain *drain);
 
-/* Copy the reason of the last failed append; "" if none has failed. Any thread. */
+/* Copy the reason of the last failed append, or why a segment stays; "" if there is none. Any thread. */
 void spool_drain_failure(struct spool_drain *drain, struct error *error);
 
 /* Return how long the thread has been busy with one step, in ms. Any thread. */

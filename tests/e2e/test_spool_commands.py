@@ -344,7 +344,7 @@ def test_records_that_kafka_refuses_stay(routed, spool):
         .add(other).seal().write(spool, 2)
     done = drain(routed, spool, expect=EX_TEMPFAIL)
     assert "2 records appended, 3 refused, 5 left in 2 segments" in done.stdout, done.stderr
-    assert "3 refused by Kafka" in done.stderr and "malformed" in done.stderr
+    assert "3 refused by Kafka: a segment stays: Kafka refuses records of it" in done.stderr and "malformed" in done.stderr
     assert read_names(spool) == [name_of(1), name_of(2)]
     assert events(routed) == {good.delivery_id: 1, other.delivery_id: 1}
     drain(routed, spool, expect=EX_TEMPFAIL)

@@ -150,10 +150,14 @@ END_TEST
 /* For example because descriptors or memory ran out. */
 START_TEST(test_segment_that_cannot_be_opened_is_tried_again_soon)
 {
+        struct error error;
+
         segments_store(directory, &stats, 1, 0, 10, NULL);
         atomic_store(&disk_unopenable, "0000000000000001.spool");
         start(1);
         await(SPOOL_DRAIN_KEPT);
+        spool_drain_failure(drain, &error);
+        ck_assert_str_eq(error.text, "Too many open files");
         atomic_store(&disk_unopenable, NULL);
         disk_pass_time(10001);
         await(SPOOL_DRAIN_EMPTY);
