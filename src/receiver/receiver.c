@@ -170,6 +170,9 @@ receiver_prepare_reload(struct receiver *receiver, const struct config *config, 
 
         if (tls != NULL && config->certificate != NULL && tls_replace(tls, config->certificate, error) != 0)
                 return error_prefix(error, "%s", config->tls_certificate_file);
+        if (receiver->shared->spool != NULL)
+                spool_warn_if_moved(receiver->shared->spool,
+                                    config->roles & CONFIG_RECEIVER ? config->spool : NULL);
         receiver_shared_renew(receiver->shared, config);
         return 0;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/directory.h"
 #include "base/log.h"
@@ -10,6 +11,7 @@
 #include "spool/spool_directory.h"
 
 struct spool {
+        const char *path;
         struct spool_directory *directory;
         struct spool_stats stats;
         uint64_t old; /* the last segment of an earlier process; 0: none */
@@ -57,6 +59,7 @@ spool_open(const char *path, uint64_t max_bytes, struct error *error)
 {
         struct spool *spool = mem_alloc(sizeof(*spool));
 
+        spool->path = path;
         spool_stats_init(&spool->stats, max_bytes);
         if (directory_make(path, error) == 0)
                 spool->directory = spool_directory_open(path, 1, error);
@@ -77,6 +80,46 @@ spool_start_draining(struct spool *spool, const struct config *config, const cha
         return spool->drain == NULL ? -1 : 0;
 }
 
+/* The directory, and how to drain it by hand, for the log. */
+struct place {
+        char directory[LOG_QUOTED_SIZE], remedy[LOG_QUOTED_SIZE];
+};
+
+static struct place
+describe(const struct spool *spool)
+{
+        char *remedy = mem_printf("gatepost spool drain %s", spool->path);
+        struct place place;
+
+        (void)log_quote(spool->path, place.directory);
+        (void)log_quote(remedy, place.remedy);
+        free(remedy);
+        return place;
+}
+
+void
+spool_warn_if_moved(const struct spool *spool, const char *path)
+{
+        struct place place = describe(spool);
+
+        if (path == NULL || strcmp(path, spool->path) != 0)
+                log_warning("a restart drains this spool no more: the configuration has another one, or none "
+                            "segments=%" PRIuFAST64 " directory=%s after_the_restart=%s",
+                            atomic_load(&spool->stats.segments), place.directory, place.remedy);
+}
+
+static void
+log_left(const struct spool *spool)
+{
+        struct place place = describe(spool);
+        uint64_t n_segments = atomic_load(&spool->stats.segments);
+
+        if (n_segments > 0)
+                log_warning("segments are left in the spool; the next start drains them, if it uses it "
+                            "segments=%" PRIu64 " directory=%s otherwise=%s",
+                            n_segments, place.directory, place.remedy);
+}
+
 void
 spool_close(struct spool *spool)
 {
@@ -84,6 +127,8 @@ spool_close(struct spool *spool)
                 return;
         spool_drain_free(spool->drain);
         spool_writer_free(spool->writer);
+        if (spool->writer != NULL)
+                log_left(spool);
         spool_directory_close(spool->directory);
         free(spool);
 }

@@ -17,7 +17,7 @@ struct spool;
 
 /*
  * Open and lock the directory, create it if its parent exists, and start writing: deliveries can be put from
- * now on. Return NULL with the reason.
+ * now on. path outlives the spool. Return NULL with the reason.
  */
 struct spool *spool_open(const char *path, uint64_t max_bytes, struct error *error) MUST_CHECK;
 
@@ -25,7 +25,10 @@ struct spool *spool_open(const char *path, uint64_t max_bytes, struct error *err
 int spool_start_draining(struct spool *spool, const struct config *config, const char *bootstrap,
                          const struct spool_drain_owner *owner, struct error *error) MUST_CHECK;
 
-/* Write what still waits, stop, and unlock the directory. NULL is harmless. */
+/* Log that the next process uses another spool, or none, unless it has this path, which may be NULL. */
+void spool_warn_if_moved(const struct spool *spool, const char *path);
+
+/* Write what still waits, stop, log what is left, and unlock the directory. NULL is harmless. */
 void spool_close(struct spool *spool);
 
 /* Whether all that is left are segments that cannot be drained now, so that the drain does not try Kafka. */

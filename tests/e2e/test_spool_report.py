@@ -205,6 +205,35 @@ def test_receiver_is_not_ready_while_its_full_spool_refuses_deliveries(offline):
     assert readiness(daemon)[0] == 200
 
 
+def test_spool_that_is_moved_is_named_at_the_reload_and_at_the_end(offline):
+    config = with_spool(offline, "receiver")
+    daemon = offline.daemon(config).start()
+    old, new = config["receiver"]["spool"], config.directory / "elsewhere"
+    daemon.accept()
+    reload_with(daemon)
+    assert "drains this spool no more" not in daemon.log
+    for n, moved in enumerate((new, None), 1):
+        if moved is None:
+            del config["receiver"]["spool"]
+        else:
+            config["receiver"]["spool"] = moved
+        reload_with(daemon)
+        lines = [line for line in daemon.log.splitlines() if " a restart drains this spool no more: " in line]
+        assert len(lines) == n and f'segments={len(list(old.glob("*.spool")))} directory="{old}"' in lines[-1], lines
+        assert f'after_the_restart="gatepost spool drain {old}"' in lines[-1], lines
+    daemon.stop()
+    left = len(list(old.glob("*.spool")))
+    (line,) = [line for line in daemon.log.splitlines() if " segments are left in the spool" in line]
+    assert left > 0 and f'segments={left} directory="{old}" otherwise="gatepost spool drain {old}"' in line, line
+
+
+def reload_with(daemon):
+    n = daemon.log.count("configuration reloaded")
+    daemon.config.write(f"{daemon.name}.conf")
+    daemon.process.send_signal(signal.SIGHUP)
+    waiting.until(lambda: daemon.log.count("configuration reloaded") == n + 1, SECONDS, lambda: daemon.log[-3000:])
+
+
 def test_receiver_with_a_full_spool_of_refused_deliveries_is_ready_when_kafka_is_back(own_broker, tmp_path):
     """No delivery comes that would show that Kafka works, and the drain has none that it would take."""
     installation = Installation(tmp_path, own_broker.bootstrap)
