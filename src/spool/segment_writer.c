@@ -32,7 +32,7 @@ struct segment_writer {
         uint64_t n_answered;
         uint8_t id[SEGMENT_ID_SIZE];
         int is_named; /* its name is synced */
-        struct log_flood failed;
+        struct log_flood failed, unsealed;
 };
 
 /* No segment is being written. */
@@ -277,13 +277,19 @@ segment_writer_end(struct segment_writer *writer)
 {
         struct segment_record seal = {.synced = writer->synced, .offset = writer->size};
         uint8_t head[SEGMENT_HEAD_SIZE];
+        char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
 
         if (writer->fd < 0)
                 return;
         segment_write_head(writer->id, &seal, head);
         errno = ENOSPC;
         if (write(writer->fd, head, sizeof(head)) != (ssize_t)sizeof(head) || fdatasync(writer->fd) != 0) {
-                fail(writer, SPOOL_ERROR_SYNC, "end", strerror(errno));
+                log_flood(&writer->unsealed, LOG_LEVEL_WARNING,
+                          "a segment of the spool could not be sealed; it is drained all the same "
+                          "last_segment=%s last_reason=%s",
+                          spool_directory_name(atomic_load(&writer->number), name),
+                          log_quote(strerror(errno), quoted));
+                abandon_segment(writer);
                 return;
         }
         atomic_fetch_add(&writer->stats->bytes, sizeof(head));
@@ -313,6 +319,7 @@ segment_writer_free(struct segment_writer *writer)
                 return;
         segment_writer_end(writer);
         log_flood_end(&writer->failed);
+        log_flood_end(&writer->unsealed);
         free(writer);
 }
 

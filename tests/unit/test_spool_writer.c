@@ -190,13 +190,18 @@ END_TEST
 START_TEST(test_segment_whose_end_fails_is_kept)
 {
         size_t n_segments;
+        const char *log;
 
         ck_assert_ptr_null(store(0));
         disk_fails_at = disk_n_calls + _i;
         disk_fails_with = EIO;
         spool_writer_end_segment(writer);
         stop();
-        ck_assert_uint_eq(atomic_load(&stats.errors[SPOOL_ERROR_SYNC]), 1);
+        for (size_t i = 0; i < SPOOL_N_ERRORS; i++)
+                ck_assert_uint_eq(atomic_load(&stats.errors[i]), 0); /* nothing was answered 503 */
+        log = logged_read();
+        ck_assert_ptr_nonnull(strstr(log, "a segment of the spool could not be sealed"));
+        ck_assert_ptr_null(strstr(log, "503"));
         ck_assert_uint_eq(count(&n_segments), 1);
 }
 END_TEST
