@@ -18,29 +18,46 @@ is_recent(const struct json_value *event)
         return (double)clock_now_ms() / 1000 - status_number(event, "timeSeconds") <= RECENT_S;
 }
 
-/* Whether a refusal is recent, and may be that of a delivery which the sender cannot get through. */
+/* Whether a refusal is recent, and not one of a request of this command. */
 static int
 matters(const struct json_value *refusal)
 {
-        static const char *const outcomes[] = {"malformed", "forged", "stale_genuine", "not_found"};
-        const char *outcome = json_tree_text(refusal, "outcome"), *detail = json_tree_text(refusal, "detail");
+        const char *detail = json_tree_text(refusal, "detail");
 
-        if (outcome == NULL || !is_recent(refusal) ||
-            (detail != NULL && strncmp(detail, DELIVERY_PROBE_MARK, strlen(DELIVERY_PROBE_MARK)) == 0))
-                return 0;
-        for (size_t i = 0; i < ARRAY_LEN(outcomes); i++) {
-                if (strcmp(outcome, outcomes[i]) == 0)
-                        return 1;
-        }
-        return 0;
+        return is_recent(refusal) &&
+               (detail == NULL || strncmp(detail, DELIVERY_PROBE_MARK, strlen(DELIVERY_PROBE_MARK)) != 0);
+}
+
+static const char *
+outcome_of(const struct json_value *refusal)
+{
+        const char *outcome = json_tree_text(refusal, "outcome");
+
+        return outcome == NULL ? "" : outcome;
+}
+
+/* How little an outcome tells of genuine deliveries: strangers, too, cause the last ones. */
+static size_t
+rank(const struct json_value *refusal)
+{
+        static const char *const outcomes[] = {"stale_genuine",     "forbidden",   "forged",
+                                               "malformed",         "too_large",   "error",
+                                               "stale_unchecked",   "stale",       "throttled",
+                                               "unavailable",       "bad_request", "not_found",
+                                               "method_not_allowed"};
+        size_t i = 0;
+
+        while (i < ARRAY_LEN(outcomes) && strcmp(outcome_of(refusal), outcomes[i]) != 0)
+                i++;
+        return i;
 }
 
 void
 doctor_refusals_check(struct doctor *doctor)
 {
-        const struct json_value *refusals = json_tree_get(doctor->status, "refusals"), *last = NULL;
+        const struct json_value *refusals = json_tree_get(doctor->status, "refusals"), *shown = NULL;
         const char *detail;
-        double n = 0;
+        double n = 0, n_alike = 0;
 
         if (refusals == NULL)
                 return; /* not a receiver, or an older daemon */
@@ -48,16 +65,21 @@ doctor_refusals_check(struct doctor *doctor)
         for (const struct json_value *each = refusals->first; each != NULL; each = each->next) {
                 if (!matters(each))
                         continue;
-                last = last == NULL ? each : last; /* the newest is the first */
                 n += status_number(each, "count");
+                if (shown == NULL || rank(each) < rank(shown)) { /* the newest is the first */
+                        shown = each;
+                        n_alike = 0;
+                }
+                if (strcmp(outcome_of(each), outcome_of(shown)) == 0)
+                        n_alike += status_number(each, "count");
         }
-        if (last == NULL) {
+        if (shown == NULL) {
                 doctor_pass(doctor, "no delivery refused within an hour");
                 return;
         }
-        detail = json_tree_text(last, "detail");
-        doctor_warn(doctor, "%.0f request%s refused, the last as %s: %s; see gatepost status", n,
-                    n == 1 ? "" : "s", json_tree_text(last, "outcome"), detail == NULL ? "" : detail);
+        detail = json_tree_text(shown, "detail");
+        doctor_warn(doctor, "%.0f request%s refused, %.0f as %s, the last: %s; see gatepost status", n,
+                    n == 1 ? "" : "s", n_alike, outcome_of(shown), detail == NULL ? "" : detail);
 }
 
 void

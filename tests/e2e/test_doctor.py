@@ -1158,7 +1158,39 @@ def test_refused_deliveries_are_a_warning(installation, stopped):
     checkup = examine(installation, file_of(daemon))
     (warning,) = checkup.having("!")
     detail = status_of(daemon)["refusals"][0]["detail"]
-    assert checkup.status == 0 and warning == f"! refusals: 2 requests refused, the last as forged: {detail}; see gatepost status"
+    assert checkup.status == 0 and warning == f"! refusals: 2 requests refused, 2 as forged, the last: {detail}; see gatepost status"
+
+
+def refused_as(daemon, outcome):
+    """Have a delivery refused, and return the detail."""
+    if outcome == "forbidden":
+        assert daemon.post(Delivery(webhook_id="of-the-webhook-that-was-created-again")).status == 403
+    elif outcome == "too_large":
+        assert daemon.post(Delivery(event_body(padding="x" * 70000))).status == 413
+    elif outcome == "method_not_allowed":
+        assert http_client.request(daemon.address, "PUT", "/webhooks/invoicing").status == 405
+    else:  # of a proxy that sends a header, which the receiver does not expect
+        host, port = daemon.addresses[1].rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=30) as connection:
+            connection.sendall(b"PROXY TCP4 203.0.113.5 192.0.2.1 40000 443\r\n\r\n")
+            assert b" 400 " in connection.recv(65536)
+    waiting.until(lambda: status_of(daemon)["refusals"][:1] and status_of(daemon)["refusals"][0]["outcome"] == outcome, 30, outcome)
+    return status_of(daemon)["refusals"][0]["detail"]
+
+
+def test_refusals_count_whatever_their_outcome(installation, stopped):
+    """A webhook that was created again has another id, for example, and nothing of it is accepted."""
+    stopped.config["receiver"]["max_body"] = "64KiB"
+    stopped.config["receiver"]["listen"] = [stopped.config["receiver"]["listen"], "127.0.0.1:0"]
+    stopped.config["source invoicing"]["webhook_id"] = "the-first"
+    daemon = stopped.start().wait_until_ready()
+    for n, outcome in enumerate(("method_not_allowed", "bad_request", "too_large", "forbidden"), 1):
+        detail = refused_as(daemon, outcome)
+        (warning,) = examine(installation, file_of(daemon)).having("!")
+        assert warning == f"! refusals: {n} request{'s' * (n > 1)} refused, 1 as {outcome}, the last: {detail}; see gatepost status"
+    refused_as(daemon, "bad_request")
+    (warning,) = examine(installation, file_of(daemon)).having("!")
+    assert warning == f"! refusals: 5 requests refused, 1 as forbidden, the last: {detail}; see gatepost status"
 
 
 def test_its_probe_is_no_refusal(installation, stopped):
