@@ -1,5 +1,6 @@
 #include "cli/doctor_daemon.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -261,16 +262,43 @@ check_file(struct doctor *doctor, const struct identity *identity, const char *p
         free(way);
 }
 
+/*
+ * Write the path of a file in a directory that a user may not read: one of root, for example, if gatepostd
+ * was run by hand. Returns whether there is one.
+ */
+static int
+find_unreadable(const struct identity *identity, const char *directory, char path[PATH_MAX])
+{
+        DIR *open = opendir(directory);
+        const struct dirent *entry;
+        struct stat st;
+        int found = 0;
+
+        while (open != NULL && !found && (entry = readdir(open)) != NULL) {
+                (void)snprintf(path, PATH_MAX, "%s/%s", directory, entry->d_name);
+                found = lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid != identity->uid &&
+                        try_as(identity, path, R_OK) == EACCES;
+        }
+        if (open != NULL)
+                (void)closedir(open);
+        return found;
+}
+
 /* The daemon creates a directory that does not exist. */
 static void
 check_directory(struct doctor *doctor, const struct identity *identity, const char *path)
 {
-        char *copy = mem_strdup(path), *what;
+        char *copy = mem_strdup(path), *what, file[PATH_MAX];
         const char *on = access(path, F_OK) == 0 ? path : dirname(copy);
         int code = try_as(identity, on, W_OK | X_OK);
 
         doctor_begin(doctor, "files", "%s", path);
-        if (code == 0) {
+        if (code == 0 && on == path && find_unreadable(identity, path, file)) {
+                what = mem_printf("read %s, which is in it", file);
+                report_denied(doctor, identity, what, EACCES);
+                free(what);
+                doctor_remedy(doctor, "chown -R %s %s", identity->name, path);
+        } else if (code == 0) {
                 doctor_pass(doctor, "the daemon's user, %s, may write it", identity->name);
         } else {
                 what = mem_printf("write %s", on == path ? "it" : on);

@@ -63,6 +63,13 @@ doctor_spool_check(struct doctor *doctor)
                     "%.0f damaged segments, with %.0f bytes that cannot be read: deliveries that were "
                     "answered 200 may be lost; see gatepost spool check",
                     of(doctor, "damagedSegments"), of(doctor, "lostBytes"));
+        else if (of(doctor, "uncountedSegments") > 0)
+                doctor_warn(
+                    doctor,
+                    "%.0f segments of an earlier process are not read yet, and the deliveries in them wait, "
+                    "besides %.0f others; if this stays, journalctl -u @UNIT@ says why: the segments may "
+                    "belong to another user",
+                    of(doctor, "uncountedSegments"), of(doctor, "records"));
         else if (of(doctor, "refusedRecords") > 0)
                 doctor_warn(doctor, "Kafka refuses %.0f spooled deliveries: journalctl -u @UNIT@ says why",
                             of(doctor, "refusedRecords"));

@@ -749,6 +749,17 @@ def test_damaged_segment_is_a_warning(installation):
     assert warning.startswith(f"! spool {spool}: 1 damaged segments, ") and "gatepost spool check" in warning
 
 
+def test_segments_that_are_not_read_are_a_warning(offline, service):
+    """The records in them are not counted: 0 deliveries would seem to wait."""
+    config = offline.config("router")
+    config["admin"]["listen"] = service.url.split("/")[2]
+    config.sections["receiver"] = {"spool": config.directory / "spool"}
+    file = str(config.write())
+    checkup = with_status(offline, service, file, {"file": file}, spool={"uncountedSegments": 2, "records": 3})
+    assert any(line.startswith(f"! spool {config.directory}/spool: 2 segments of an earlier process are not read yet, and the deliveries in "
+                               "them wait, besides 3 others; ") for line in checkup.lines), checkup.lines
+
+
 def test_state_that_cannot_be_written_is_a_warning(installation, plain_build):
     """Its directory is deleted while the daemon runs, which stays ready."""
     installation.create_topics()
@@ -1910,6 +1921,19 @@ def test_directory_that_the_daemons_user_cannot_write(router_of_nobody):
     expect(router_of_nobody(), EX_NOPERM, f"files {config.directory}/state: the daemon's user, nobody, cannot write it: Permission denied")
     os.chown(config.directory / "state", 65534, 65534)
     assert f"✓ files {config.directory}/state: the daemon's user, nobody, may write it" in router_of_nobody().lines
+
+
+def test_file_in_a_directory_of_the_daemon_that_its_user_cannot_read(router_of_nobody):
+    """Root has run gatepostd by hand."""
+    state = router_of_nobody.config.directory / "state"
+    router_of_nobody.config["router"]["state"] = str(state)
+    state.mkdir(0o700)
+    os.chown(state, 65534, 65534)
+    (state / "key").touch(0o600)
+    expect(router_of_nobody(), EX_NOPERM, f"files {state}: the daemon's user, nobody, cannot read {state}/key, which is in it: Permission denied",
+           f"; remedy: chown -R nobody {state}")
+    os.chown(state / "key", 65534, 0)
+    assert f"✓ files {state}: the daemon's user, nobody, may write it" in router_of_nobody().lines
 
 
 def test_file_in_a_directory_that_the_daemons_user_cannot_enter(router_of_nobody, authority):
