@@ -164,7 +164,7 @@ advise_restart(struct doctor *doctor, const struct identity *identity, const cha
 
 /* Write the first directory of a path that a user may not enter. Returns whether there is one. */
 static int
-find_closed(const struct identity *identity, const char *path, char directory[PATH_MAX])
+find_closed_above(const struct identity *identity, const char *path, char directory[PATH_MAX])
 {
         for (const char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
                 (void)snprintf(directory, PATH_MAX, "%.*s", (int)(at - path), path);
@@ -172,6 +172,18 @@ find_closed(const struct identity *identity, const char *path, char directory[PA
                         return 1;
         }
         return 0;
+}
+
+/* Likewise; if the path leads through links, also of the path to which they lead. */
+static int
+find_closed(const struct identity *identity, const char *path, char directory[PATH_MAX])
+{
+        char *target = realpath(path, NULL);
+        int result = find_closed_above(identity, path, directory) ||
+                     (target != NULL && find_closed_above(identity, target, directory));
+
+        free(target);
+        return result;
 }
 
 /*

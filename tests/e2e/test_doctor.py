@@ -1947,6 +1947,19 @@ def test_file_in_a_directory_that_the_daemons_user_cannot_enter(router_of_nobody
            f"let nobody enter the directory: chgrp nogroup {private} && chmod g+x {private}")
 
 
+def test_file_behind_a_link_into_a_directory_that_the_daemons_user_cannot_enter(router_of_nobody, authority):
+    """As certbot lays out its files: the link can be reached, and its target cannot."""
+    directory = router_of_nobody.config.directory
+    (directory / "archive").mkdir(0o700)
+    shutil.copy(authority.certificate, directory / "archive" / "ca1.pem")
+    (directory / "archive" / "ca1.pem").chmod(0o644)
+    (directory / "live").mkdir(0o755)
+    (directory / "live" / "ca.pem").symlink_to("../archive/ca1.pem")
+    router_of_nobody.config["kafka"].update({"security.protocol": "ssl", "ssl.ca.location": directory / "live" / "ca.pem"})
+    expect(router_of_nobody(), EX_NOPERM, f"files {directory}/live/ca.pem: the daemon's user, nobody, cannot read it: Permission denied; remedy: ",
+           f"let nobody enter the directory: chgrp nogroup {directory}/archive && chmod g+x {directory}/archive")
+
+
 def test_groups_are_those_of_the_daemons_process(router_of_nobody):
     """SupplementaryGroups= of its unit gives it more than the user has."""
     checkup = router_of_nobody({"userId": 65534, "groupIds": [65534, 54322]}, group=54322)
