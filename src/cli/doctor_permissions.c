@@ -192,9 +192,13 @@ ask_coordinator(struct doctor *doctor, struct dial *dial, const struct question 
 static void
 report_strangers(struct doctor *doctor, const struct inquiry_strangers *strangers)
 {
-        if (strangers->n_members == 0)
+        if (strangers->n_members == 0 && strangers->code == 0)
                 return;
         doctor_begin(doctor, "group", "%s", doctor->config->group);
+        if (strangers->code != 0) {
+                doctor_skip(doctor, "not verified: %s", rd_kafka_err2str(strangers->code));
+                return;
+        }
         if (strangers->n == 0) {
                 doctor_pass(doctor, "%d router%s", strangers->n_members,
                             strangers->n_members == 1 ? "" : "s");

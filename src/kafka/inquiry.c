@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <librdkafka/rdkafka.h>
+
 #include "kafka/wire.h"
 
 #define TIMEOUT_MS 8000
@@ -145,6 +147,20 @@ inquiry_coordinator(struct dial *dial, enum inquiry_coordinator kind, const char
         return end(&answer, result, error);
 }
 
+/* Count a member, whose texts it frees. */
+static void
+count_member(struct inquiry_strangers *strangers, char *instance, char *client_id, char *host)
+{
+        strangers->n_members++;
+        if (*instance == '\0' && strangers->n++ == 0) {
+                (void)snprintf(strangers->client_id, sizeof(strangers->client_id), "%s", client_id);
+                (void)snprintf(strangers->host, sizeof(strangers->host), "%s", host + (*host == '/'));
+        }
+        free(instance);
+        free(client_id);
+        free(host);
+}
+
 static void
 read_member(struct wire_answer *answer, struct inquiry_strangers *strangers)
 {
@@ -157,14 +173,76 @@ read_member(struct wire_answer *answer, struct inquiry_strangers *strangers)
         host = wire_get_string(answer);
         (void)wire_get_bytes(answer, &len);
         (void)wire_get_bytes(answer, &len);
-        strangers->n_members++;
-        if (*instance == '\0' && strangers->n++ == 0) {
-                (void)snprintf(strangers->client_id, sizeof(strangers->client_id), "%s", client_id);
-                (void)snprintf(strangers->host, sizeof(strangers->host), "%s", host + (*host == '/'));
+        count_member(strangers, instance, client_id, host);
+}
+
+static void
+skip_assignment(struct wire_answer *answer)
+{
+        for (int32_t i = wire_get_compact_count(answer); i > 0 && !answer->is_short; i--) {
+                wire_skip(answer, 16); /* the topic's id */
+                wire_skip_compact(answer);
+                wire_skip(answer, 4 * (size_t)wire_get_compact_count(answer));
+                wire_skip_tags(answer);
         }
-        free(instance);
-        free(client_id);
-        free(host);
+        wire_skip_tags(answer);
+}
+
+static void
+read_new_member(struct wire_answer *answer, struct inquiry_strangers *strangers)
+{
+        char *instance, *client_id, *host;
+
+        wire_skip_compact(answer);
+        instance = wire_get_compact(answer);
+        wire_skip_compact(answer); /* rack */
+        wire_skip(answer, 4);
+        client_id = wire_get_compact(answer);
+        host = wire_get_compact(answer);
+        for (int32_t i = wire_get_compact_count(answer); i > 0 && !answer->is_short; i--)
+                wire_skip_compact(answer); /* topics */
+        wire_skip_compact(answer);         /* expression for topics */
+        skip_assignment(answer);
+        skip_assignment(answer); /* the one to come */
+        wire_skip_tags(answer);
+        count_member(strangers, instance, client_id, host);
+}
+
+/*
+ * Read the members of a group in which a consumer has group.protocol = consumer (KIP-848), which
+ * does not exist for the other request. Brokers before 3.7 have neither such groups nor this request, and
+ * close the connection.
+ */
+static void
+ask_new_group(struct dial *coordinator, const char *name, struct inquiry_strangers *strangers)
+{
+        struct wire_request request;
+        struct wire_answer answer;
+        struct error ignored;
+        int result;
+
+        wire_begin(&request, WIRE_CONSUMER_GROUP_DESCRIBE, 0);
+        wire_put(&request, 0, 1);
+        wire_put(&request, 1 + 1, 1); /* one group */
+        wire_put_compact(&request, name);
+        wire_put(&request, 0, 2); /* no operations, no tags */
+        result = call(coordinator, &request, &answer, &ignored);
+        if (result == 0) {
+                wire_skip_tags(&answer);
+                wire_skip(&answer, 4);
+                (void)wire_get_compact_count(&answer);
+                strangers->code = (int)wire_get(&answer, 2);
+                for (int text = 0; text < 3; text++)
+                        wire_skip_compact(&answer); /* message, group and state */
+                wire_skip(&answer, 4 + 4);
+                wire_skip_compact(&answer);
+                for (int32_t i = wire_get_compact_count(&answer); i > 0 && !answer.is_short; i--)
+                        read_new_member(&answer, strangers);
+        }
+        if (end(&answer, result, &ignored) != 0)
+                *strangers = (struct inquiry_strangers){0};
+        if (strangers->code == RD_KAFKA_RESP_ERR_GROUP_ID_NOT_FOUND)
+                strangers->code = 0;
 }
 
 int
@@ -173,7 +251,7 @@ inquiry_group(struct dial *coordinator, struct inquiry_answer *group, struct inq
 {
         struct wire_request request;
         struct wire_answer answer;
-        int result;
+        int result, exists = 1;
 
         *strangers = (struct inquiry_strangers){0};
         wire_begin(&request, WIRE_DESCRIBE_GROUPS, 4);
@@ -182,18 +260,26 @@ inquiry_group(struct dial *coordinator, struct inquiry_answer *group, struct inq
         wire_put(&request, 1, 1);
         result = call(coordinator, &request, &answer, error);
         if (result == 0) {
+                char *state;
                 int code;
 
                 wire_skip(&answer, 4);
                 (void)wire_get_count(&answer);
                 code = (int)wire_get(&answer, 2);
-                for (int text = 0; text < 4; text++)
-                        wire_skip_string(&answer);
+                wire_skip_string(&answer);
+                state = wire_get_string(&answer);
+                exists = code != 0 || strcmp(state, "Dead") != 0;
+                free(state);
+                wire_skip_string(&answer);
+                wire_skip_string(&answer);
                 for (int32_t i = wire_get_count(&answer); i > 0 && !answer.is_short; i--)
                         read_member(&answer, strangers);
                 note(group, code, wire_get(&answer, 4));
         }
-        return end(&answer, result, error);
+        result = end(&answer, result, error);
+        if (result == 0 && !exists)
+                ask_new_group(coordinator, group->name, strangers);
+        return result;
 }
 
 int

@@ -55,9 +55,10 @@ struct inquiry_strangers {
         int n_members; /* all of the group */
         int n;
         char client_id[100], host[100];
+        int code; /* why the members are not known; 0: they are */
 };
 
-/* Ask the coordinator for a group. */
+/* Ask the coordinator for a group; for its members in either protocol (KIP-848). */
 int inquiry_group(struct dial *coordinator, struct inquiry_answer *group, struct inquiry_strangers *strangers,
                   struct error *error) MUST_CHECK;
 

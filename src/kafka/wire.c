@@ -134,6 +134,65 @@ wire_get_bytes(struct wire_answer *answer, size_t *len)
 }
 
 void
+wire_put_compact(struct wire_request *request, const char *text)
+{
+        uint64_t n = strlen(text) + 1; /* 7 bits in a byte, the lowest first */
+
+        for (; n > 0x7f; n >>= 7)
+                wire_put(request, (int64_t)(0x80 | (n & 0x7f)), 1);
+        wire_put(request, (int64_t)n, 1);
+        put_raw(request, text, strlen(text));
+}
+
+static uint32_t
+get_varint(struct wire_answer *answer)
+{
+        uint32_t value = 0;
+        int64_t byte = 0x80;
+
+        for (unsigned shift = 0; byte & 0x80 && shift < 32; shift += 7) {
+                byte = wire_get(answer, 1);
+                value |= (uint32_t)(byte & 0x7f) << shift;
+        }
+        return value;
+}
+
+/* Return the length of a compact string or array, whose lengths are one higher; 0 for null. */
+int32_t
+wire_get_compact_count(struct wire_answer *answer)
+{
+        uint32_t n = get_varint(answer);
+
+        if (n > answer->len - answer->at + 1)
+                answer->is_short = 1;
+        return n == 0 || answer->is_short ? 0 : (int32_t)(n - 1);
+}
+
+char *
+wire_get_compact(struct wire_answer *answer)
+{
+        size_t len = (size_t)wire_get_compact_count(answer), begin = answer->at;
+
+        wire_skip(answer, len);
+        return mem_strndup((const char *)answer->bytes + begin, len);
+}
+
+void
+wire_skip_compact(struct wire_answer *answer)
+{
+        wire_skip(answer, (size_t)wire_get_compact_count(answer));
+}
+
+void
+wire_skip_tags(struct wire_answer *answer)
+{
+        for (uint32_t n = get_varint(answer); n > 0 && !answer->is_short; n--) {
+                (void)get_varint(answer);
+                wire_skip(answer, get_varint(answer));
+        }
+}
+
+void
 wire_clear(struct wire_answer *answer)
 {
         free(answer->bytes);

@@ -9,9 +9,10 @@
 #include "base/error.h"
 
 /*
- * Requests of Kafka's protocol over a connection of our own, in versions before the compact encodings, which
- * brokers since 2.5 understand. librdkafka 2.0.2 has no such requests: it neither tells at which step of a
- * connection it fails, nor which operations an account is allowed (KIP-430). For diagnosis only.
+ * Requests of Kafka's protocol over a connection of our own, in versions that brokers since 2.5 understand if
+ * they have the request at all; but for one, they precede the compact encodings (KIP-482). librdkafka 2.0.2
+ * has no such requests: it neither tells at which step of a connection it fails, nor which operations an
+ * account is allowed (KIP-430). For diagnosis only.
  */
 
 /* The keys of requests. */
@@ -24,6 +25,7 @@ enum wire_api {
         WIRE_INIT_PRODUCER_ID = 22,
         WIRE_END_TXN = 26,
         WIRE_SASL_AUTHENTICATE = 36,
+        WIRE_CONSUMER_GROUP_DESCRIBE = 69,
 };
 
 /* A request that is being written. */
@@ -54,6 +56,13 @@ char *wire_get_string(struct wire_answer *answer);
 const uint8_t *wire_get_bytes(struct wire_answer *answer, size_t *len);
 void wire_skip(struct wire_answer *answer, size_t n_bytes);
 void wire_skip_string(struct wire_answer *answer);
+
+/* Likewise, in the compact encodings. Structures and headers end with tags: a zero byte for none. */
+void wire_put_compact(struct wire_request *request, const char *text);
+int32_t wire_get_compact_count(struct wire_answer *answer);
+char *wire_get_compact(struct wire_answer *answer);
+void wire_skip_compact(struct wire_answer *answer);
+void wire_skip_tags(struct wire_answer *answer);
 
 /* Release the answer; harmless after a failure. */
 void wire_clear(struct wire_answer *answer);

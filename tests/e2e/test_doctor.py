@@ -1668,11 +1668,13 @@ def test_partition_that_another_router_does_not_route(installation, two_routers)
     assert f"✓ partitions {installation.kafka.deliveries}: 4, and in none a delivery waits without being decided" in checkup.lines
 
 
-def test_consumer_in_the_group_of_the_routers(installation, stopped):
-    """It gets partitions, and the deliveries that it commits have no events."""
+@pytest.mark.parametrize("group_protocol", ["classic", "consumer"])
+def test_consumer_in_the_group_of_the_routers(installation, stopped, group_protocol):
+    """It gets partitions, and the deliveries that it commits have no events; also by the protocol of KIP-848, which changes the group."""
     stopped.start().wait_until_ready()
     assert f"✓ group {installation.prefix}.router: 1 router" in examine(installation, stopped.config, "--no-send").lines
-    consumer = Consumer({"bootstrap.servers": installation.bootstrap, "group.id": installation.kafka.group, "client.id": "billing"})
+    consumer = Consumer({"bootstrap.servers": installation.bootstrap, "group.id": installation.kafka.group, "client.id": "billing",
+                         "group.protocol": group_protocol})
     consumer.subscribe([installation.kafka.deliveries])
     waiting.until(lambda: consumer.poll(0.1) is not None or consumer.assignment(), 60, "the consumer's partitions")
     checkup = examine(installation, stopped.config)
