@@ -3,6 +3,7 @@
 
 #include "base/http_client.h"
 #include "cli/doctor.h"
+#include "cli/sign.h"
 
 /**
  * doctor_daemon_get(doctor, path, answer, error):
@@ -37,6 +38,17 @@ void doctor_quarantine_check(struct doctor *doctor);
 
 /* Report that the router has put a test delivery into quarantine, for this reason. */
 void doctor_quarantine_report(struct doctor *doctor, const char *reason);
+
+/*
+ * doctor_answer.c: Judge an answer to a test delivery. Returns whether the receiver has accepted it;
+ * otherwise, this is reported.
+ */
+int doctor_answer_check(struct doctor *doctor, const struct sign_input *signing,
+                        const struct http_client_answer *answer);
+
+/* Report that there is none, from this one of several addresses of the URL's host, or NULL. */
+void doctor_answer_missing(struct doctor *doctor, const char *address, enum http_client_failure failure,
+                           const struct error *error);
 
 /* doctor_spool.c: Report what is wrong with the receiver's spool, if it has one. */
 void doctor_spool_check(struct doctor *doctor);

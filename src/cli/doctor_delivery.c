@@ -10,15 +10,12 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/dial.h"
-#include "base/json_tree.h"
 #include "base/mem.h"
 #include "base/uri.h"
 #include "cli/doctor_daemon.h"
 #include "cli/doctor_trail.h"
 #include "cli/own_url.h"
 #include "cli/receiver_url.h"
-#include "cli/service_answer.h"
-#include "cli/sign.h"
 #include "cli/status.h"
 #include "cli/terminal.h"
 #include "model/delivery_check.h"
@@ -98,106 +95,6 @@ post(const struct own_url *to, const char *address, const struct sign_input *sig
         return result;
 }
 
-/* What a status of an answer means here; the daemon may have another configuration than the file. */
-static const struct {
-        int status;
-        int exit_status;
-        const char *means;
-        const char *remedy;
-        const char *option; /* of the source; what this file may have otherwise than a receiver elsewhere */
-} meanings[] = {
-    {400, EX_CONFIG, "the receiver does not find the four headers with the source's header_prefix",
-     "gatepostd runs with another header_prefix for this path than the file has: systemctl reload @UNIT@",
-     "header_prefix"},
-    {401, EX_CONFIG, "the receiver refuses the signature by this secret of the configuration",
-     "gatepostd runs with other secrets than the file names: systemctl reload @UNIT@", "secret_file"},
-    {403, EX_CONFIG, "the receiver does not take the first webhook_id of the configuration",
-     "gatepostd runs with other webhook_id than the file: systemctl reload @UNIT@", "webhook_id"},
-    {404, EX_CONFIG, "no source of the receiver has the path that it gets",
-     "gatepostd runs with other paths than the file, or a proxy changes them: systemctl reload @UNIT@",
-     "path"},
-    {429, EX_UNAVAILABLE, "the receiver has refused too many requests from this address", "wait some seconds",
-     NULL},
-    {502, EX_UNAVAILABLE, "a proxy cannot reach the receiver", "check the proxy's configuration and log",
-     NULL},
-    {503, EX_UNAVAILABLE, "the receiver cannot append to Kafka now",
-     "see gatepost status, and journalctl -u @UNIT@", NULL},
-};
-
-/* The receiver of --to may have another file than this one, so that a reload does not help. */
-static void
-advise_on_refusal(struct doctor *doctor, const struct config_source *source, size_t m, const char *code)
-{
-        if (strcmp(code, "STALE_TIMESTAMP") == 0)
-                doctor_remedy(doctor,
-                              "synchronise the clocks of this machine and the receiver's (timedatectl)");
-        else if (doctor->url != NULL && meanings[m].status == 404)
-                doctor_remedy(
-                    doctor,
-                    "see which path the receiver gets, by its log: there may be "
-                    "a proxy that must remove what is before %s, or must not; if it gets %s, give %s and "
-                    "the receiver the same sources, then reload both",
-                    source->path, source->path, doctor->file);
-        else if (doctor->url == NULL || meanings[m].option == NULL)
-                doctor_remedy(doctor, "%s", meanings[m].remedy);
-        else
-                doctor_remedy(
-                    doctor,
-                    "see which source gets it, by the receiver's log, since "
-                    "proxies may change the path; if it is [source %s], give %s and the receiver the same "
-                    "%s of it (a router with verify = on quarantines what it cannot verify by its own "
-                    "secrets), then reload both",
-                    source->name, doctor->file, meanings[m].option);
-}
-
-static void
-report_refusal(struct doctor *doctor, const struct config_source *source,
-               const struct http_client_answer *answer)
-{
-        struct service_error refusal;
-        const char *code;
-        size_t m = 0;
-
-        service_error_read(answer->body, answer->len, &refusal);
-        code = refusal.code == NULL ? "no envelope of gatepostd" : refusal.code;
-        while (m < ARRAY_LEN(meanings) && meanings[m].status != answer->status)
-                m++;
-        if (m == ARRAY_LEN(meanings)) {
-                doctor_fail(doctor, EX_UNAVAILABLE, "answered %d (%.60s)", answer->status, code);
-                doctor_remedy(doctor, "see what answers at this URL, and the log of gatepostd");
-        } else {
-                doctor_fail(doctor, meanings[m].exit_status, "answered %d (%.60s): %s%s", answer->status,
-                            code, meanings[m].means,
-                            doctor->is_daemon_outdated && meanings[m].exit_status == EX_CONFIG
-                                ? "; gatepostd has not loaded the files as they are now"
-                                : "");
-                advise_on_refusal(doctor, source, m, code);
-        }
-        service_error_clear(&refusal);
-}
-
-/* Whether the receiver has answered, with the delivery-id. A web server may answer 200 to anything. */
-static int
-is_of_receiver(const struct http_client_answer *answer, const char *delivery_id)
-{
-        struct error ignored;
-        struct json_value *body = json_tree_parse(answer->body, answer->len, &ignored);
-        const char *id = json_tree_text(body, "deliveryId");
-        int result = id != NULL && strcmp(id, delivery_id) == 0;
-
-        json_tree_free(body);
-        return result;
-}
-
-static void
-report_other_server(struct doctor *doctor)
-{
-        doctor_fail(doctor, EX_CONFIG, "answered 200, but not by gatepostd: its answer has the delivery-id");
-        doctor_remedy(doctor,
-                      "see what answers at this URL: the path, and the proxies before the receiver; if "
-                      "they change answers, use --no-send");
-}
-
 enum outcome { ACCEPTED, FAILED, TIMED_OUT, OUT_OF_REACH };
 
 /* Test deliveries under way. */
@@ -208,31 +105,6 @@ struct sending {
         enum outcome outcome; /* of the last one to this address */
         size_t n_untried;
 };
-
-static void
-report_unsent(const struct sending *sending, enum http_client_failure failure, const struct error *error)
-{
-        struct doctor *doctor = sending->doctor;
-
-        if (doctor->is_certificate_outdated && doctor->url == NULL && failure == HTTP_CLIENT_UNTRUSTED) {
-                doctor_fail(doctor, EX_CONFIG, "gatepostd serves another certificate than %s has: %s",
-                            doctor->config->tls_certificate_file, error->text);
-                doctor_remedy(doctor, "systemctl reload @UNIT@");
-                return;
-        }
-        doctor_fail(doctor, EX_UNAVAILABLE, "%s", error->text);
-        if (doctor->config->requires_proxy && doctor->config->roles & CONFIG_RECEIVER)
-                doctor_remedy(
-                    doctor,
-                    "give --to with the proxy's URL, not the receiver's: it accepts only connections "
-                    "of a trusted_proxy, with the PROXY protocol; and see whether the proxy reaches it");
-        else if (sending->address != NULL)
-                doctor_remedy(doctor,
-                              "see why this address of several does not answer as a receiver, or remove it "
-                              "from the name in DNS or /etc/hosts: the service may choose it");
-        else
-                doctor_remedy(doctor, "see whether the URL, its certificate and proxies before it are right");
-}
 
 /* The host has several addresses, and this machine has no way to this one: it has no IPv6, for example. */
 static int
@@ -258,13 +130,9 @@ send_signed(struct sending *sending, const struct own_url *to, const struct sign
                 doctor_skip(doctor, "%s: this machine has no way to this address of several", error.text);
                 outcome = OUT_OF_REACH;
         } else if (result != 0) {
-                report_unsent(sending, answer.failure, &error);
+                doctor_answer_missing(doctor, sending->address, answer.failure, &error);
                 outcome = answer.failure == HTTP_CLIENT_TIMED_OUT ? TIMED_OUT : FAILED;
-        } else if (answer.status != 200) {
-                report_refusal(doctor, signing->source, &answer);
-        } else if (!is_of_receiver(&answer, signing->delivery_id)) {
-                report_other_server(doctor);
-        } else {
+        } else if (doctor_answer_check(doctor, signing, &answer)) {
                 doctor_pass(doctor, "answered 200 in %" PRId64 " ms", now_ms - sent_ms);
                 doctor_trail_add(sending->trail, signing->delivery_id, sent_ms, now_ms);
                 outcome = ACCEPTED;
