@@ -166,7 +166,7 @@ perform(CURL *easy, const struct http_client_request *request, struct http_clien
 {
         struct received received = {answer, 1, request->max_answer};
         CURLcode code;
-        curl_off_t took_us = 0;
+        curl_off_t took_us = 0, connected_us = 0;
         long status = 0, os_error = 0;
 
         (void)curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
@@ -177,6 +177,8 @@ perform(CURL *easy, const struct http_client_request *request, struct http_clien
         answer->status = (int)status;
         (void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
         answer->os_error = code == CURLE_COULDNT_CONNECT ? (int)os_error : 0;
+        (void)curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connected_us);
+        answer->is_connected = connected_us > 0;
         (void)curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &took_us);
         answer->took_us = took_us;
         return answer->is_cut && code == CURLE_WRITE_ERROR ? CURLE_OK : code;
@@ -209,6 +211,7 @@ http_client_call(const struct http_client_request *request, struct http_client_a
                 free(answer->body);
                 *answer = (struct http_client_answer){.failure = failure_of(code),
                                                       .os_error = answer->os_error,
+                                                      .is_connected = answer->is_connected,
                                                       .took_us = answer->took_us};
                 result = error_set(error, "%s",
                                    transfer.reason[0] != '\0' ? transfer.reason : curl_easy_strerror(code));

@@ -52,6 +52,7 @@ struct http_client_answer {
         int is_cut;                       /* the body was longer than max_answer */
         enum http_client_failure failure; /* if there is no answer */
         int os_error;                     /* errno of a connection that failed, or 0 */
+        int is_connected;                 /* there was a connection, perhaps without TLS yet */
         int64_t took_us;                  /* the whole call */
         char *kept[HTTP_CLIENT_MAX_KEPT]; /* values of the headers to keep, or NULL; the caller frees them */
 };

@@ -121,8 +121,7 @@ doctor_answer_check(struct doctor *doctor, const struct sign_input *signing,
 }
 
 void
-doctor_answer_missing(struct doctor *doctor, const char *address, enum http_client_failure failure,
-                      const struct error *error)
+doctor_answer_missing(struct doctor *doctor, enum http_client_failure failure, const struct error *error)
 {
         if (doctor->is_certificate_outdated && doctor->url == NULL && failure == HTTP_CLIENT_UNTRUSTED) {
                 doctor_fail(doctor, EX_CONFIG, "gatepostd serves another certificate than %s has: %s",
@@ -136,10 +135,6 @@ doctor_answer_missing(struct doctor *doctor, const char *address, enum http_clie
                     doctor,
                     "give --to with the proxy's URL, not the receiver's: it accepts only connections "
                     "of a trusted_proxy, with the PROXY protocol; and see whether the proxy reaches it");
-        else if (address != NULL)
-                doctor_remedy(doctor,
-                              "see why this address of several does not answer as a receiver, or remove it "
-                              "from the name in DNS or /etc/hosts: the service may choose it");
         else
                 doctor_remedy(doctor, "see whether the URL, its certificate and proxies before it are right");
 }

@@ -46,8 +46,8 @@ void doctor_quarantine_report(struct doctor *doctor, const char *reason);
 int doctor_answer_check(struct doctor *doctor, const struct sign_input *signing,
                         const struct http_client_answer *answer);
 
-/* Report that there is none, from this one of several addresses of the URL's host, or NULL. */
-void doctor_answer_missing(struct doctor *doctor, const char *address, enum http_client_failure failure,
+/* Report that there is none. */
+void doctor_answer_missing(struct doctor *doctor, enum http_client_failure failure,
                            const struct error *error);
 
 /* doctor_spool.c: Report what is wrong with the receiver's spool, if it has one. */

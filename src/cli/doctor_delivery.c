@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -95,7 +96,14 @@ post(const struct own_url *to, const char *address, const struct sign_input *sig
         return result;
 }
 
-enum outcome { ACCEPTED, FAILED, TIMED_OUT, OUT_OF_REACH };
+/* What became of a delivery. After the last four, no other is sent to the same address. */
+enum outcome { ACCEPTED, REFUSED, THROTTLED, TIMED_OUT, UNREACHED, OUT_OF_REACH };
+
+/* An address that could not be connected to, and why. */
+struct unreached {
+        char address[DIAL_TEXT_SIZE];
+        struct error error;
+};
 
 /* Test deliveries under way. */
 struct sending {
@@ -103,42 +111,82 @@ struct sending {
         struct doctor_trail *trail;
         const char *address;  /* of several of the URL's host, with the port; NULL: whichever libcurl takes */
         enum outcome outcome; /* of the last one to this address */
-        size_t n_untried;
+        size_t n_untried;     /* secrets, for it */
+        int64_t refused_ms;   /* when one was refused last, at any address, by clock_monotonic_ms() */
+        int is_one_in_reach;  /* this machine has a way to one of the addresses */
+        int has_one_answered; /* one of them has */
+        struct unreached *unreached;
+        size_t n_unreached;
 };
 
-/* The host has several addresses, and this machine has no way to this one: it has no IPv6, for example. */
-static int
-is_out_of_reach(const struct sending *sending, int os_error)
+/*
+ * One of several addresses cannot be connected to. Whether that is trouble of this address is known when all
+ * were tried; but it is none if this machine has no way to it: it has no IPv6, for example.
+ */
+static enum outcome
+note_unreached(struct sending *sending, int os_error, const struct error *error)
 {
-        return sending->address != NULL &&
-               (os_error == ENETUNREACH || os_error == EHOSTUNREACH || os_error == EADDRNOTAVAIL);
+        struct unreached *unreached;
+
+        if (os_error == ENETUNREACH || os_error == EADDRNOTAVAIL) {
+                doctor_skip(sending->doctor, "%s: this machine has no way to this address of several",
+                            error->text);
+                return OUT_OF_REACH;
+        }
+        sending->unreached =
+            mem_resize(sending->unreached, sending->n_unreached + 1, sizeof(*sending->unreached));
+        unreached = &sending->unreached[sending->n_unreached++];
+        (void)snprintf(unreached->address, sizeof(unreached->address), "%s", sending->address);
+        unreached->error = *error;
+        return UNREACHED;
 }
 
-/* Send a delivery. If it is accepted, the trail knows it. */
+/* Return what became of a delivery, after reporting it. If it is accepted, the trail knows it. */
+static enum outcome
+judge(struct sending *sending, const struct sign_input *signing, const struct http_client_answer *answer,
+      int64_t sent_ms)
+{
+        int64_t now_ms = clock_now_ms();
+
+        sending->has_one_answered = 1;
+        if (!doctor_answer_check(sending->doctor, signing, answer))
+                return answer->status == 429 ? THROTTLED : REFUSED;
+        doctor_pass(sending->doctor, "answered 200 in %" PRId64 " ms", now_ms - sent_ms);
+        doctor_trail_add(sending->trail, signing->delivery_id, sending->address, sent_ms, now_ms);
+        return ACCEPTED;
+}
+
 static enum outcome
 send_signed(struct sending *sending, const struct own_url *to, const struct sign_input *signing,
             const struct sign_values *values, int64_t sent_ms)
 {
-        struct doctor *doctor = sending->doctor;
         struct http_client_answer answer = {0};
         struct error error;
-        enum outcome outcome = FAILED;
-        int result = post(to, sending->address, signing, values, &answer, &error);
-        int64_t now_ms = clock_now_ms();
+        enum outcome outcome;
 
-        if (result != 0 && is_out_of_reach(sending, answer.os_error)) {
-                doctor_skip(doctor, "%s: this machine has no way to this address of several", error.text);
-                outcome = OUT_OF_REACH;
-        } else if (result != 0) {
-                doctor_answer_missing(doctor, sending->address, answer.failure, &error);
-                outcome = answer.failure == HTTP_CLIENT_TIMED_OUT ? TIMED_OUT : FAILED;
-        } else if (doctor_answer_check(doctor, signing, &answer)) {
-                doctor_pass(doctor, "answered 200 in %" PRId64 " ms", now_ms - sent_ms);
-                doctor_trail_add(sending->trail, signing->delivery_id, sent_ms, now_ms);
-                outcome = ACCEPTED;
+        if (post(to, sending->address, signing, values, &answer, &error) == 0) {
+                outcome = judge(sending, signing, &answer, sent_ms);
+        } else if (sending->address != NULL && !answer.is_connected) {
+                outcome = note_unreached(sending, answer.os_error, &error);
+        } else {
+                doctor_answer_missing(sending->doctor, answer.failure, &error);
+                outcome = answer.failure == HTTP_CLIENT_TIMED_OUT ? TIMED_OUT : REFUSED;
         }
         free(answer.body);
+        sending->is_one_in_reach |= outcome != OUT_OF_REACH;
+        if (outcome == REFUSED || outcome == THROTTLED)
+                sending->refused_ms = clock_monotonic_ms();
         return outcome;
+}
+
+/* Let max_refusals_per_address forget the last refusal, so that this command uses at most one a second. */
+static void
+pause_after_refusal(const struct sending *sending)
+{
+        int64_t left_ms = sending->refused_ms + REFUSAL_PAUSE_MS - clock_monotonic_ms();
+
+        if (sending->refused_ms != 0 && left_ms > 0 && !terminal_is_interrupted())
+                clock_sleep_ms(left_ms);
 }
 
 /* Send one delivery, signed by one secret. */
@@ -149,10 +197,12 @@ send_one(struct sending *sending, const struct own_url *to, const struct config_
         struct sign_input signing = {.source = source, .body = make_body(source)};
         struct sign_values values;
         struct error error;
-        int64_t sent_ms = clock_now_ms();
+        int64_t sent_ms;
         char *shown = uri_hide_userinfo(to->url);
-        enum outcome outcome = FAILED;
+        enum outcome outcome = REFUSED;
 
+        pause_after_refusal(sending);
+        sent_ms = clock_now_ms();
         signing.len = strlen(signing.body);
         sign_choose_ids(&signing, NULL, NULL);
         doctor_begin(doctor, "delivery", "%s%s%s, secret %zu of [source %s]", shown,
@@ -167,14 +217,6 @@ send_one(struct sending *sending, const struct own_url *to, const struct config_
         }
         free(signing.body);
         return outcome;
-}
-
-/* Let max_refusals_per_address forget the refusal, so that this command uses at most one a second. */
-static void
-pause_after_refusal(void)
-{
-        if (!terminal_is_interrupted())
-                clock_sleep_ms(REFUSAL_PAUSE_MS);
 }
 
 /* Report that --to leads to no source. Returns whether it is so. */
@@ -207,14 +249,12 @@ is_tested(const struct doctor *doctor, const struct config_source *source)
                receiver_url_source(doctor->config, doctor->url) == source;
 }
 
-/* Send one for each secret of a source, unless the address is known not to answer. */
+/* Send one for each secret of a source, unless it is known that the address takes no more. */
 static void
 send_to_source(struct sending *sending, const struct config_source *source, const struct own_url *to)
 {
-        for (size_t k = 0; k < source->n_keys && sending->outcome != OUT_OF_REACH; k++) {
-                if (sending->outcome == FAILED)
-                        pause_after_refusal();
-                if (sending->outcome == TIMED_OUT)
+        for (size_t k = 0; k < source->n_keys; k++) {
+                if (sending->outcome >= THROTTLED)
                         sending->n_untried++;
                 else
                         sending->outcome = send_one(sending, to, source, k);
@@ -222,11 +262,31 @@ send_to_source(struct sending *sending, const struct config_source *source, cons
 }
 
 static void
-send_to_address(struct doctor *doctor, struct doctor_trail *trail, const char *address)
+report_untried(const struct sending *sending)
 {
-        struct sending sending = {.doctor = doctor, .trail = trail, .address = address};
+        struct doctor *doctor = sending->doctor;
+        const char *plural = sending->n_untried == 1 ? " is" : "s are";
+
+        if (sending->n_untried == 0 || sending->outcome == UNREACHED || sending->outcome == OUT_OF_REACH)
+                return;
+        doctor_begin(doctor, "delivery", "%s", sending->address == NULL ? "" : sending->address);
+        if (sending->outcome == THROTTLED)
+                doctor_skip(doctor, "%zu other secret%s not tried, as too many requests were refused",
+                            sending->n_untried, plural);
+        else
+                doctor_skip(doctor, "%zu other secret%s not tried, as a delivery got no answer within %d s",
+                            sending->n_untried, plural, TIMEOUT_MS / 1000);
+}
+
+static void
+send_to_address(struct sending *sending, const char *address)
+{
+        struct doctor *doctor = sending->doctor;
         const struct config *config = doctor->config;
 
+        sending->address = address;
+        sending->outcome = ACCEPTED;
+        sending->n_untried = 0;
         for (size_t s = 0; s < config->n_sources; s++) {
                 struct own_url to;
 
@@ -237,14 +297,36 @@ send_to_address(struct doctor *doctor, struct doctor_trail *trail, const char *a
                         doctor_skip(doctor, "only gatepostd knows its port; give --to URL");
                         return;
                 }
-                send_to_source(&sending, &config->sources[s], &to);
+                send_to_source(sending, &config->sources[s], &to);
                 free(to.url);
         }
-        if (sending.n_untried == 0)
-                return;
-        doctor_begin(doctor, "delivery", "%s", "");
-        doctor_skip(doctor, "%zu other secret%s not tried, as a delivery got no answer within %d s",
-                    sending.n_untried, sending.n_untried == 1 ? " is" : "s are", TIMEOUT_MS / 1000);
+        report_untried(sending);
+}
+
+/* Report which of several addresses cannot be connected to, after all were tried. */
+static void
+report_unreached(const struct sending *sending)
+{
+        struct doctor *doctor = sending->doctor;
+        char *shown = uri_hide_userinfo(doctor->url);
+
+        for (size_t i = 0; i < sending->n_unreached; i++) {
+                doctor_begin(doctor, "delivery", "%s at %s", shown, sending->unreached[i].address);
+                doctor_fail(doctor, EX_UNAVAILABLE, "%s", sending->unreached[i].error.text);
+                doctor_remedy(doctor, "%s",
+                              sending->has_one_answered
+                                  ? "see why this address of several does not answer, or remove it from the "
+                                    "name in DNS or /etc/hosts: the service may choose it"
+                                  : "see whether the proxy or gatepostd runs there, and whether the host and "
+                                    "the port of the URL and the firewalls are right");
+        }
+        if (!sending->is_one_in_reach) {
+                doctor_begin(doctor, "delivery", "%s", shown);
+                doctor_fail(doctor, EX_UNAVAILABLE, "this machine has no way to any address of this host");
+                doctor_remedy(doctor, "see whether the addresses are right, and the routes of this machine: "
+                                      "ip route");
+        }
+        free(shown);
 }
 
 /* Send to all addresses of the host in --to: the service may connect to any of them. */
@@ -252,14 +334,18 @@ static void
 send_all(struct doctor *doctor, struct doctor_trail *trail)
 {
         struct addrinfo *found = doctor->url == NULL ? NULL : receiver_url_addresses(doctor->url, TIMEOUT_MS);
+        struct sending sending = {.doctor = doctor, .trail = trail};
         char text[DIAL_TEXT_SIZE];
 
-        if (found == NULL)
-                send_to_address(doctor, trail, NULL);
+        if (found == NULL) {
+                send_to_address(&sending, NULL);
+                return;
+        }
         for (const struct addrinfo *each = found; each != NULL; each = each->ai_next)
-                send_to_address(doctor, trail, dial_format(each, text));
-        if (found != NULL)
-                freeaddrinfo(found);
+                send_to_address(&sending, dial_format(each, text));
+        report_unreached(&sending);
+        freeaddrinfo(found);
+        free(sending.unreached);
 }
 
 /* Return why no test delivery is sent, or NULL. */

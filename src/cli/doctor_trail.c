@@ -23,6 +23,7 @@
 
 struct sent {
         char delivery_id[SIGN_ID_SIZE];
+        char address[DIAL_TEXT_SIZE]; /* empty: the only one */
         int64_t sent_ms, answered_ms;
         int32_t partition; /* -1: not found in `deliveries` */
         int64_t offset;
@@ -93,7 +94,8 @@ doctor_trail_free(struct doctor_trail *trail)
 }
 
 void
-doctor_trail_add(struct doctor_trail *trail, const char *delivery_id, int64_t sent_ms, int64_t answered_ms)
+doctor_trail_add(struct doctor_trail *trail, const char *delivery_id, const char *address, int64_t sent_ms,
+                 int64_t answered_ms)
 {
         struct sent *sent;
 
@@ -104,6 +106,7 @@ doctor_trail_add(struct doctor_trail *trail, const char *delivery_id, int64_t se
                               .partition = -1,
                               .committed_first = UNKNOWN};
         (void)snprintf(sent->delivery_id, sizeof(sent->delivery_id), "%s", delivery_id);
+        (void)snprintf(sent->address, sizeof(sent->address), "%s", address == NULL ? "" : address);
         trail->answered_ms = clock_monotonic_ms();
 }
 
@@ -174,14 +177,15 @@ read_newest(struct doctor_trail *trail, const char *topic, range_record *on, str
         return trail->why == RANGE_DONE ? 0 : -1;
 }
 
-static int
-are_found(const struct doctor_trail *trail)
+/* Return the first delivery whose record was not found, or NULL. */
+static const struct sent *
+first_missing(const struct doctor_trail *trail)
 {
         size_t i = 0;
 
         while (i < trail->n && trail->items[i].partition >= 0)
                 i++;
-        return i == trail->n;
+        return i == trail->n ? NULL : &trail->items[i];
 }
 
 /* Count the open transactions that have been there since the first call. Returns 0, or -1 with the reason. */
@@ -215,7 +219,7 @@ find_records(struct doctor_trail *trail)
                 if (read_newest(trail, trail->doctor->config->deliveries_topic, on_record, &trail->ranges,
                                 &trail->n_ranges) != 0)
                         return -1;
-                if (are_found(trail))
+                if (first_missing(trail) == NULL)
                         return 1;
                 if (terminal_is_interrupted())
                         return error_set(&trail->error, "interrupted");
@@ -398,6 +402,8 @@ wait_for_router(struct doctor *doctor, struct doctor_trail *trail)
 static void
 report_not_found(struct doctor *doctor, const struct doctor_trail *trail)
 {
+        const char *address = first_missing(trail)->address;
+
         if (trail->n_spooled > 0) {
                 doctor_fail(doctor, EX_UNAVAILABLE,
                             "the test delivery was accepted, but Kafka does not have it within %d s: the "
@@ -414,9 +420,9 @@ report_not_found(struct doctor *doctor, const struct doctor_trail *trail)
         }
         doctor_fail(
             doctor, EX_CONFIG,
-            "the test delivery was accepted, but not found: it is not in %s of these brokers; does the "
+            "the test delivery%s%s was accepted, but not found: it is not in %s of these brokers; does the "
             "receiver write to other brokers, or with another prefix, or does it wait in its spool?",
-            doctor->config->deliveries_topic);
+            *address == '\0' ? "" : " to ", address, doctor->config->deliveries_topic);
         doctor_remedy(doctor,
                       "compare [kafka] and [topics] of the receiver and this file; restart gatepostd "
                       "after a change; and see its spool by gatepost status on the receiver's machine");

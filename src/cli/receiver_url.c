@@ -9,6 +9,7 @@
 #include "base/dial.h"
 #include "base/mem.h"
 #include "base/uri.h"
+#include "config/endpoint.h"
 
 /* Where the host begins and the path, and the path's length: it ends at the query, a fragment or the end. */
 struct url_parts {
@@ -67,6 +68,19 @@ receiver_url_make(const char *text, const char *path)
         return made;
 }
 
+static int
+has_loopback(const struct addrinfo *found)
+{
+        for (const struct addrinfo *each = found; each != NULL; each = each->ai_next) {
+                struct config_listen here = {0};
+
+                memcpy(&here.address, each->ai_addr, each->ai_addrlen);
+                if (endpoint_is_private(&here))
+                        return 1;
+        }
+        return 0;
+}
+
 struct addrinfo *
 receiver_url_addresses(const char *url, int timeout_ms)
 {
@@ -78,8 +92,8 @@ receiver_url_addresses(const char *url, int timeout_ms)
         if (curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
             curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
             curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK && host[0] != '[' &&
-            strcasecmp(host, "localhost") != 0 &&
-            dial_resolve(host, port, timeout_ms, &found, &ignored) == 0 && found->ai_next == NULL) {
+            dial_resolve(host, port, timeout_ms, &found, &ignored) == 0 &&
+            (found->ai_next == NULL || has_loopback(found))) {
                 freeaddrinfo(found);
                 found = NULL;
         }

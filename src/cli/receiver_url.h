@@ -26,7 +26,8 @@ char *receiver_url_make(const char *text, const char *path) MUST_CHECK;
 
 /*
  * Find the addresses of the URL's host. Returns a list, for freeaddrinfo(), or NULL if it has only one, if
- * it is localhost, of which people mean either address, or if it cannot be resolved within timeout_ms.
+ * one is a loopback address, so that people mean this machine by either address, or if it cannot be
+ * resolved within timeout_ms.
  */
 struct addrinfo *receiver_url_addresses(const char *url, int timeout_ms) MUST_CHECK;
 

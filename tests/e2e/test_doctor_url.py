@@ -1,7 +1,9 @@
 """gatepost doctor --to: test deliveries to the URL that the service uses."""
 
-import errno
+import contextlib
+import ctypes
 import socket
+import threading
 
 import pytest
 
@@ -20,7 +22,9 @@ def service():
 def receiver(installation):
     """A receiver whose topics are there, so that only the URL can be wrong."""
     installation.create_topics()
-    return installation.start(by_sockets(installation, "receiver"))
+    config = by_sockets(installation, "receiver")
+    config["receiver"]["listen"] = [config["receiver"]["listen"], "127.0.0.1:0"]
+    return installation.start(config)
 
 
 def to(service, user=""):
@@ -86,27 +90,149 @@ def test_url_that_does_not_answer_is_waited_for_once(installation, two_sources):
     assert "- delivery: 1 other secret is not tried, as a delivery got no answer within 15 s" in checkup.lines, checkup.lines
 
 
-def has_no_way_to(address):
-    with socket.socket(socket.AF_INET6) as each:
-        each.setblocking(False)
-        return each.connect_ex((address, 80)) == errno.ENETUNREACH
+def test_url_that_refuses_too_many_gets_no_more(installation, two_sources, service):
+    service.faults = [answers(429)]
+    checkup = examine(installation, file_of(two_sources), *to(service))
+    expect(checkup, EX_UNAVAILABLE, "delivery http://", "secret 1 of [source invoicing]: answered 429")
+    assert len([line for line in checkup.lines if line.startswith("✗ delivery ")]) == 1
+    assert "- delivery: 1 other secret is not tried, as too many requests were refused" in checkup.lines, checkup.lines
 
 
-def test_each_address_of_the_url_gets_the_deliveries(installation, two_sources):
-    """The service may choose any of them, and one is that of a machine that does not exist any more, say."""
+def test_loopback_addresses_are_left_to_the_resolver(installation, two_sources):
+    """The name of this machine may have two, as localhost has, and the receiver needs to listen on one of them only."""
     hosts = two_sources.config.directory / "hosts"
-    inside = ["unshare", "--mount", "sh", "-ec", f'mount --bind {hosts} /etc/hosts; exec "$@"', "sh"]
+    hosts.write_text("127.0.0.1 gateway.test\n127.0.0.2 gateway.test\n")
     url = "http://gateway.test:" + two_sources.address.rpartition(":")[2]
-    good, refused, strange = (url[7:].replace("gateway.test", host) for host in ("127.0.0.1", "127.0.0.2", "[2001:db8::1]"))
-    hosts.write_text("127.0.0.1 gateway.test\n127.0.0.2 gateway.test\n" + "2001:db8::1 gateway.test\n" * has_no_way_to("2001:db8::1"))
-    checkup = examine(installation, file_of(two_sources), "--to", url, wrapper=inside)
-    expect(checkup, EX_UNAVAILABLE, f"delivery {url}/webhooks/invoicing at {refused}, secret 1 of [source invoicing]: ", "remove it from the name")
-    assert deliveries_of(checkup) == [f"{url}/webhooks/{name} at {good}" for name in ("invoicing", "orders")]
-    skipped = [line for line in checkup.having("-") if strange in line]
-    assert len(skipped) == 2 * has_no_way_to("2001:db8::1") and all("this machine has no way to this address" in line for line in skipped)
-    hosts.write_text("127.0.0.1 gateway.test\n")
-    checkup = examine(installation, file_of(two_sources), "--to", url, wrapper=inside)
-    assert checkup.status == 0 and deliveries_of(checkup) == [f"{url}/webhooks/{name}" for name in ("invoicing", "orders")]
+    checkup = examine(installation, file_of(two_sources), "--to", url,
+                      wrapper=["unshare", "--mount", "sh", "-ec", f'mount --bind {hosts} /etc/hosts; exec "$@"', "sh"])
+    assert checkup.status == 0 and deliveries_of(checkup) == [f"{url}/webhooks/{name}" for name in ("invoicing", "orders")], checkup.lines
+
+
+# Several addresses
+
+URL = "http://gateway.test:8080"
+HERE, ALSO_HERE, DEAD, NOT_IN_REACH = "10.99.0.1:8080", "10.99.0.2:8080", "10.99.0.3:8080", "192.0.2.1:8080"
+NETWORK = """ip link set lo up
+ip address add 10.99.0.1/32 dev lo
+ip address add 10.99.0.2/32 dev lo
+ip route change local 10.99.0.2 dev lo table local src 10.99.0.1
+ip route add unreachable 10.99.0.3/32
+mount --bind "$0" /etc/hosts
+exec "$@"
+"""
+
+
+@pytest.fixture
+def networked(installation):
+    """A daemon in a network of its own, which is not started yet, and a function that examines it: the name has these addresses."""
+    config = by_sockets(installation)
+    config["kafka"]["bootstrap.servers"] = "embedded"
+    config["receiver"]["listen"] = [config["receiver"]["listen"], HERE]
+    config.source("orders", b"the secret of the orders of the tests", kind="/meta/type", key="delivery-id")
+    hosts = config.directory / "hosts"
+    hosts.touch()
+    daemon = installation.daemon(config)
+    daemon.wrapper = ["unshare", "--net", "--mount", "sh", "-ec", NETWORK, hosts]
+
+    def run(*addresses, file=None):
+        hosts.write_text("".join(f"{address.rpartition(':')[0]} gateway.test\n" for address in addresses))
+        return examine(installation, file or file_of(daemon), "--to", URL, wrapper=["nsenter", f"--target={daemon.process.pid}", "--net", "--mount"])
+    return daemon, run
+
+
+def unreached(checkup):
+    """The addresses that cannot be connected to."""
+    return {line.removeprefix(f"✗ delivery {URL} at ").partition(": ")[0] for line in checkup.lines if line.startswith("✗ delivery ")}
+
+
+def test_each_address_of_the_url_gets_the_deliveries(networked):
+    """The service may choose any of them, and one is that of a machine that does not exist any more, say."""
+    daemon, run = networked
+    daemon.start().wait_until_ready()
+    checkup = run(ALSO_HERE, DEAD, HERE, NOT_IN_REACH)
+    expect(checkup, EX_UNAVAILABLE, f"delivery {URL} at ", "remove it from the name in DNS")
+    assert unreached(checkup) == {ALSO_HERE, DEAD}, checkup.lines
+    assert deliveries_of(checkup) == [f"{URL}/webhooks/{name} at {HERE}" for name in ("invoicing", "orders")]
+    (skipped,) = [line for line in checkup.having("-") if line.startswith("- delivery ")]
+    assert f" at {NOT_IN_REACH}, " in skipped and skipped.endswith(": this machine has no way to this address of several")
+    assert run(HERE, NOT_IN_REACH).status == 0
+    checkup = run(HERE)
+    assert checkup.status == 0 and deliveries_of(checkup) == [f"{URL}/webhooks/{name}" for name in ("invoicing", "orders")]
+
+
+def test_addresses_of_which_none_answers_stay_in_dns(networked):
+    daemon, run = networked
+    daemon.start().wait_until_ready()
+    checkup = run(ALSO_HERE, DEAD)
+    expect(checkup, EX_UNAVAILABLE, f"delivery {URL} at ", "see whether the proxy or gatepostd runs there")
+    assert unreached(checkup) == {ALSO_HERE, DEAD} and "remove it" not in checkup.cause
+    checkup = run(NOT_IN_REACH, "192.0.2.2:8080")
+    expect(checkup, EX_UNAVAILABLE, f"delivery {URL}: this machine has no way to any address of this host; remedy: ", "ip route")
+
+
+def test_refusals_of_several_addresses_are_a_second_apart(networked):
+    """They may lead to one receiver, which counts the refusals of this machine."""
+    daemon, run = networked
+    daemon.config["receiver"].update(max_refusals_per_address=1)
+    daemon.config["receiver"]["listen"] = [daemon.config["receiver"]["listen"][0], "0.0.0.0:8080"]
+    daemon.start().wait_until_ready()
+    for name in ("invoicing", "orders"):
+        daemon.config[f"source {name}"]["secret_file"] = daemon.config.secret_file(f"other-{name}", b"another secret, of the tests of doctor")
+    checkup = run(HERE, ALSO_HERE, file=str(daemon.config.write("other.conf")))
+    expect(checkup, EX_CONFIG, "answered 401 (INVALID_SIGNATURE)", "secret_file")
+    assert [line.partition("answered ")[2][:3] for line in checkup.lines if line.startswith("✗ delivery ")] == ["401"] * 4, checkup.lines
+    assert daemon.metric("gatepost_requests_total", outcome="throttled") == 0
+
+
+def listening_inside(pid, address):
+    """A socket that listens in the network of a process. A thread enters that, and ends."""
+    servers = []
+
+    def listen():
+        with open(f"/proc/{pid}/ns/net") as network:
+            if ctypes.CDLL(None).setns(network.fileno(), 0) == 0:
+                servers.append(socket.create_server(address))
+    thread = threading.Thread(target=listen)
+    thread.start()
+    thread.join()
+    return servers[0]
+
+
+def forward(server, address):
+    """Connect each client of a server to an address, until the server is closed."""
+    def pump(source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def run():
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = server.accept()
+                onward = socket.create_connection(address)
+                for pair in ((client, onward), (onward, client)):
+                    threading.Thread(target=pump, args=pair, daemon=True).start()
+    threading.Thread(target=run, daemon=True).start()
+
+
+def test_delivery_that_is_not_found_names_its_address(installation, receiver, networked):
+    """One of several receivers writes to other topics."""
+    daemon, run = networked
+    daemon.config["receiver"]["listen"].pop()
+    daemon.start()
+    receiver.config["topics"]["prefix"] = f"{installation.prefix}o"
+    receiver.config.roles("receiver, router")
+    installation.create_topics(receiver.config)
+    receiver.config["admin"]["listen"] = "off"
+    kafka = installation.bootstrap.split(":")[0], int(installation.bootstrap.split(":")[1])
+    with listening_inside(daemon.process.pid, kafka) as brokers, listening_inside(daemon.process.pid, ("10.99.0.1", 8080)) as receivers:
+        forward(brokers, kafka)
+        forward(receivers, ("127.0.0.1", int(receiver.addresses[1].rpartition(":")[2])))
+        checkup = run(HERE, NOT_IN_REACH, file=str(receiver.config.write("other.conf")))
+    expect(checkup, EX_CONFIG, "router ", f"the test delivery to {HERE} was accepted, but not found: it is not in {installation.prefix}o.deliveries")
 
 
 def test_path_of_the_url_that_no_source_has_is_refused(installation, two_sources):
