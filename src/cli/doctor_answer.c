@@ -3,9 +3,12 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "cli/receiver_url.h"
 #include "cli/service_answer.h"
 
 /* What it means if the receiver does not accept a test delivery, and what to do about it. */
+
+#define RESOLVE_TIMEOUT_MS 5000
 
 /* What a status of an answer means here; the daemon may have another configuration than the file. */
 static const struct {
@@ -120,21 +123,37 @@ doctor_answer_check(struct doctor *doctor, const struct sign_input *signing,
         return 0;
 }
 
-void
-doctor_answer_missing(struct doctor *doctor, enum http_client_failure failure, const struct error *error)
+/* After a failure: the receiver requires the PROXY protocol, which this command does not speak. */
+static void
+advise_on_proxy(struct doctor *doctor)
 {
-        if (doctor->is_certificate_outdated && doctor->url == NULL && failure == HTTP_CLIENT_UNTRUSTED) {
+        if (receiver_url_is_listener(doctor->config, doctor->url, RESOLVE_TIMEOUT_MS))
+                doctor_remedy(doctor, "give --to with the proxy's URL, not the receiver's: it accepts only "
+                                      "connections of a trusted_proxy, with the PROXY protocol");
+        else
+                doctor_remedy(
+                    doctor,
+                    "see whether the proxy sends a header of the PROXY protocol, version 2, and from a "
+                    "trusted_proxy: the receiver counts others in gatepost_connections_closed_total, with "
+                    "reason=\"proxy_header\" and \"no_proxy\"; and whether the proxy reaches it");
+}
+
+void
+doctor_answer_missing(struct doctor *doctor, const struct http_client_answer *answer,
+                      const struct error *error)
+{
+        int is_untrusted = answer->failure == HTTP_CLIENT_UNTRUSTED;
+
+        if (doctor->is_certificate_outdated && doctor->url == NULL && is_untrusted) {
                 doctor_fail(doctor, EX_CONFIG, "gatepostd serves another certificate than %s has: %s",
                             doctor->config->tls_certificate_file, error->text);
                 doctor_remedy(doctor, "systemctl reload @UNIT@");
                 return;
         }
         doctor_fail(doctor, EX_UNAVAILABLE, "%s", error->text);
-        if (doctor->config->requires_proxy && doctor->config->roles & CONFIG_RECEIVER)
-                doctor_remedy(
-                    doctor,
-                    "give --to with the proxy's URL, not the receiver's: it accepts only connections "
-                    "of a trusted_proxy, with the PROXY protocol; and see whether the proxy reaches it");
+        if (doctor->config->requires_proxy && doctor->config->roles & CONFIG_RECEIVER &&
+            answer->is_connected && !is_untrusted)
+                advise_on_proxy(doctor);
         else
                 doctor_remedy(doctor, "see whether the URL, its certificate and proxies before it are right");
 }

@@ -47,7 +47,7 @@ int doctor_answer_check(struct doctor *doctor, const struct sign_input *signing,
                         const struct http_client_answer *answer);
 
 /* Report that there is none. */
-void doctor_answer_missing(struct doctor *doctor, enum http_client_failure failure,
+void doctor_answer_missing(struct doctor *doctor, const struct http_client_answer *answer,
                            const struct error *error);
 
 /* doctor_spool.c: Report what is wrong with the receiver's spool, if it has one. */

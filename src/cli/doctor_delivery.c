@@ -169,7 +169,7 @@ send_signed(struct sending *sending, const struct own_url *to, const struct sign
         } else if (sending->address != NULL && !answer.is_connected) {
                 outcome = note_unreached(sending, answer.os_error, &error);
         } else {
-                doctor_answer_missing(sending->doctor, answer.failure, &error);
+                doctor_answer_missing(sending->doctor, &answer, &error);
                 outcome = answer.failure == HTTP_CLIENT_TIMED_OUT ? TIMED_OUT : REFUSED;
         }
         free(answer.body);

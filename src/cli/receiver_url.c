@@ -1,8 +1,11 @@
 #include "cli/receiver_url.h"
 
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <curl/curl.h>
 
@@ -68,13 +71,46 @@ receiver_url_make(const char *text, const char *path)
         return made;
 }
 
+/* Return the addresses of the URL's host, or NULL. */
+static struct addrinfo *
+resolve(const char *url, int timeout_ms)
+{
+        CURLU *parts = curl_url();
+        char *host = NULL, *port = NULL;
+        struct addrinfo *found = NULL;
+        struct error ignored;
+
+        if (curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+            curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+            curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK) {
+                const char *name = host[0] == '[' ? host + 1 : host;
+
+                host[strcspn(host, "]")] = '\0';
+                if (dial_resolve(name, port, timeout_ms, &found, &ignored) != 0)
+                        found = NULL;
+        }
+        curl_free(host);
+        curl_free(port);
+        curl_url_cleanup(parts);
+        return found;
+}
+
+/* Return an address as one to listen on. */
+static struct config_listen
+as_listen(const struct addrinfo *address)
+{
+        struct config_listen listen = {.address_len = address->ai_addrlen};
+
+        memcpy(&listen.address, address->ai_addr, address->ai_addrlen);
+        return listen;
+}
+
 static int
 has_loopback(const struct addrinfo *found)
 {
         for (const struct addrinfo *each = found; each != NULL; each = each->ai_next) {
-                struct config_listen here = {0};
+                struct config_listen here = as_listen(each);
 
-                memcpy(&here.address, each->ai_addr, each->ai_addrlen);
                 if (endpoint_is_private(&here))
                         return 1;
         }
@@ -84,23 +120,43 @@ has_loopback(const struct addrinfo *found)
 struct addrinfo *
 receiver_url_addresses(const char *url, int timeout_ms)
 {
-        CURLU *parts = curl_url();
-        char *host = NULL, *port = NULL;
-        struct addrinfo *found = NULL;
-        struct error ignored;
+        struct addrinfo *found = resolve(url, timeout_ms);
 
-        if (curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
-            curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
-            curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK && host[0] != '[' &&
-            dial_resolve(host, port, timeout_ms, &found, &ignored) == 0 &&
-            (found->ai_next == NULL || has_loopback(found))) {
-                freeaddrinfo(found);
-                found = NULL;
+        if (found == NULL || (found->ai_next != NULL && !has_loopback(found)))
+                return found;
+        freeaddrinfo(found);
+        return NULL;
+}
+
+/* Whether an address, at any port, is of this machine: only then it can be bound. */
+static int
+is_of_this_machine(struct config_listen address)
+{
+        int fd = socket(address.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int result;
+
+        ((struct sockaddr_in *)&address.address)->sin_port = 0; /* where sin6_port is, too */
+        result = bind(fd, (const struct sockaddr *)&address.address, address.address_len) == 0;
+        (void)close(fd);
+        return result;
+}
+
+int
+receiver_url_is_listener(const struct config *config, const char *url, int timeout_ms)
+{
+        struct addrinfo *found = resolve(url, timeout_ms);
+        int result = 0;
+
+        for (const struct addrinfo *each = found; each != NULL && !result; each = each->ai_next) {
+                struct config_listen address = as_listen(each);
+
+                for (size_t i = 0; i < config->n_listen && !result; i++)
+                        result =
+                            endpoint_conflicts(&config->listen[i], &address) && is_of_this_machine(address);
         }
-        curl_free(host);
-        curl_free(port);
-        curl_url_cleanup(parts);
-        return found;
+        if (found != NULL)
+                freeaddrinfo(found);
+        return result;
 }
 
 const struct config_source *

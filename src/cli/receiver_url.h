@@ -31,6 +31,9 @@ char *receiver_url_make(const char *text, const char *path) MUST_CHECK;
  */
 struct addrinfo *receiver_url_addresses(const char *url, int timeout_ms) MUST_CHECK;
 
+/* Whether the URL leads straight to a listener of the configuration, rather than to a proxy before it. */
+int receiver_url_is_listener(const struct config *config, const char *url, int timeout_ms);
+
 /**
  * receiver_url_source(config, url):
  * Return the source that a URL leads to, or NULL. Proxies may put something before the path of a source, so

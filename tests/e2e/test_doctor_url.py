@@ -3,13 +3,15 @@
 import contextlib
 import ctypes
 import socket
+import ssl
 import threading
 
 import pytest
 
+from authority import Authority
 from fake_service import FakeService, answers
 from reloading import reload
-from test_doctor import EX_CONFIG, EX_UNAVAILABLE, EX_USAGE, by_sockets, examine, expect, file_of, serve
+from test_doctor import EX_CONFIG, EX_UNAVAILABLE, EX_USAGE, by_sockets, examine, expect, file_of, free_port, serve
 
 
 @pytest.fixture
@@ -108,6 +110,69 @@ def test_loopback_addresses_are_left_to_the_resolver(installation, two_sources):
     assert checkup.status == 0 and deliveries_of(checkup) == [f"{url}/webhooks/{name}" for name in ("invoicing", "orders")], checkup.lines
 
 
+def forward(server, address):
+    """Connect each client of a server to an address, until the server is closed."""
+    def pump(source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def run():
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = server.accept()
+                onward = socket.create_connection(address)
+                for pair in ((client, onward), (onward, client)):
+                    threading.Thread(target=pump, args=pair, daemon=True).start()
+    threading.Thread(target=run, daemon=True).start()
+
+
+@pytest.fixture
+def behind_a_proxy(installation):
+    """A receiver that requires the PROXY protocol."""
+    config = by_sockets(installation)
+    config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required", "listen": f"127.0.0.1:{free_port()}"})
+    installation.create_topics(config)
+    return installation.start(config)
+
+
+def test_url_of_the_receiver_that_requires_the_proxy_protocol(installation, behind_a_proxy):
+    expect(examine(installation, file_of(behind_a_proxy), "--to", f"http://{behind_a_proxy.address}"), EX_UNAVAILABLE, "delivery http://",
+           "remedy: give --to with the proxy's URL, not the receiver's")
+
+
+def test_proxy_that_sends_no_header_of_the_proxy_protocol(installation, behind_a_proxy):
+    """It is the proxy's URL, which another one would not mend."""
+    host, port = behind_a_proxy.address.split(":")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        forward(server, (host, int(port)))
+        checkup = examine(installation, file_of(behind_a_proxy), "--to", "http://%s:%d" % server.getsockname())
+    expect(checkup, EX_UNAVAILABLE, "delivery http://", "see whether the proxy sends a header of the PROXY protocol, version 2",
+           'gatepost_connections_closed_total, with reason="proxy_header" and "no_proxy"')
+    assert "give --to" not in checkup.cause
+    assert behind_a_proxy.metric("gatepost_connections_closed_total", reason="proxy_header") > 0
+
+
+def test_certificate_of_a_proxy_with_the_proxy_protocol_is_not_trusted(installation, behind_a_proxy, tmp_path):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*Authority(tmp_path).issue("of-the-proxy"))
+
+    def shake_hands(server):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = server.accept()
+                with contextlib.suppress(OSError):
+                    context.wrap_socket(connection, server_side=True)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=shake_hands, args=(server,), daemon=True).start()
+        checkup = examine(installation, file_of(behind_a_proxy), "--to", "https://%s:%d" % server.getsockname())
+    expect(checkup, EX_UNAVAILABLE, "delivery https://", "see whether the URL, its certificate and proxies before it are right")
+
+
 # Several addresses
 
 URL = "http://gateway.test:8080"
@@ -196,26 +261,6 @@ def listening_inside(pid, address):
     thread.start()
     thread.join()
     return servers[0]
-
-
-def forward(server, address):
-    """Connect each client of a server to an address, until the server is closed."""
-    def pump(source, target):
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                target.sendall(data)
-        for end in (source, target):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-
-    def run():
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = server.accept()
-                onward = socket.create_connection(address)
-                for pair in ((client, onward), (onward, client)):
-                    threading.Thread(target=pump, args=pair, daemon=True).start()
-    threading.Thread(target=run, daemon=True).start()
 
 
 def test_delivery_that_is_not_found_names_its_address(installation, receiver, networked):
