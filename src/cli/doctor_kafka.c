@@ -5,9 +5,11 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/kafka_access.h"
 #include "cli/terminal.h"
+#include "config/certificate.h"
 #include "kafka/client.h"
 
 /* The brokers: those of bootstrap.servers, librdkafka with them, and those that they advertise. */
@@ -79,6 +81,24 @@ check_broker(const struct doctor_broker *named, void *arg)
         *doctor->usable = broker;
 }
 
+/* Brokers that ask for a certificate refuse one that has expired. */
+static void
+check_certificate(struct doctor *doctor)
+{
+        const X509 *own = broker_dialer_certificate(doctor->dialer);
+        const char *file = config_property(doctor->config, "ssl.certificate.location");
+        struct error error;
+
+        if (own == NULL)
+                return;
+        doctor_begin(doctor, "certificate", "%s", file == NULL ? "[kafka]" : file);
+        if (certificate_single_state(own, clock_now_ms() / 1000, "the certificate for the brokers", &error) ==
+            CERTIFICATE_VALID)
+                doctor_pass(doctor, "the certificate for the brokers is valid");
+        else
+                doctor_warn(doctor, "%s, then: systemctl restart @UNIT@", error.text);
+}
+
 void
 doctor_check_brokers(struct doctor *doctor)
 {
@@ -93,6 +113,7 @@ doctor_check_brokers(struct doctor *doctor)
                 doctor_remedy(doctor, "correct this property in [kafka] of %s", doctor->file);
                 return;
         }
+        check_certificate(doctor);
         for_each_broker(doctor->config, check_broker, doctor);
 }
 

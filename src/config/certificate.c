@@ -223,20 +223,28 @@ certificate_state(const struct certificate *certificate, int64_t now_s, struct e
 }
 
 enum certificate_state
+certificate_single_state(const X509 *single, int64_t now_s, const char *what, struct error *error)
+{
+        struct certificate times = {.not_after_s = INT64_MAX};
+
+        note_times(&times, single);
+        return judge(&times, now_s, what, "", error);
+}
+
+enum certificate_state
 certificate_authorities_state(const struct certificate *certificate, int64_t now_s, struct error *error)
 {
         enum certificate_state worst = CERTIFICATE_VALID;
         int n = sk_X509_num(certificate->authorities), n_unusable = 0;
 
         for (int i = 0; i < n; i++) {
-                struct certificate one = {.not_after_s = INT64_MAX};
                 struct error its;
                 enum certificate_state state;
                 char what[64];
 
-                note_times(&one, sk_X509_value(certificate->authorities, i));
                 (void)snprintf(what, sizeof(what), "certificate %d, of an authority,", i + 1);
-                state = judge(&one, now_s, what, "", &its);
+                state =
+                    certificate_single_state(sk_X509_value(certificate->authorities, i), now_s, what, &its);
                 n_unusable += state == CERTIFICATE_UNUSABLE;
                 if (state > worst) {
                         worst = state;

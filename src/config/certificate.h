@@ -69,6 +69,10 @@ enum certificate_state certificate_state(const struct certificate *certificate, 
 enum certificate_state certificate_authorities_state(const struct certificate *certificate, int64_t now_s,
                                                      struct error *error);
 
+/* The same of a single certificate, which what names in the reason. */
+enum certificate_state certificate_single_state(const X509 *single, int64_t now_s, const char *what,
+                                                struct error *error);
+
 /* Return the whole days from a time until the certificate expires; negative if it has expired. */
 int64_t certificate_days_left(const struct certificate *certificate, int64_t now_s);
 

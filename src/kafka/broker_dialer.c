@@ -94,6 +94,12 @@ broker_dialer_uses_login(const struct broker_dialer *dialer)
         return strncmp(dialer->protocol, "sasl_", 5) == 0;
 }
 
+const X509 *
+broker_dialer_certificate(const struct broker_dialer *dialer)
+{
+        return dialer->tls == NULL ? NULL : SSL_CTX_get0_certificate(dialer->tls);
+}
+
 int
 broker_dialer_can_login(const struct broker_dialer *dialer)
 {

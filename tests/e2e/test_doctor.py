@@ -336,7 +336,7 @@ def authority(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def secured(authority):
-    certificate, key = authority.issue("broker", names="IP:127.0.0.1")
+    certificate, key = authority.issue("broker", names="IP:127.0.0.1", days=60)
     both = authority.directory / "broker-both.pem"
     both.write_text(key.read_text() + certificate.read_text())
     with Cluster(secured=both, passwords={name: Accounts.password(name) for name in NAMES}) as cluster:
@@ -471,8 +471,10 @@ def test_scram_is_told_apart_from_librdkafka(site, new_library):
 
 
 def test_certificate_of_clients(authority, tmp_path, site, plain_build, monkeypatch):
-    """A broker that requires one: without it, from files, and from a keystore."""
-    both, listener = authority.directory / "broker-both.pem", "listener.name.secured."
+    """A broker that requires one: without it, from files, and from a keystore. Its own one ends soon."""
+    certificate, key = authority.issue("ending-broker", names="IP:127.0.0.1")
+    both, listener = tmp_path / "both.pem", "listener.name.secured."
+    both.write_text(key.read_text() + certificate.read_text())
     with Cluster(secured=both, passwords={name: Accounts.password(name) for name in NAMES}, properties={
             f"{listener}ssl.client.auth": "required", f"{listener}ssl.truststore.type": "PEM",
             f"{listener}ssl.truststore.location": str(authority.certificate)}) as cluster:
@@ -484,6 +486,12 @@ def test_certificate_of_clients(authority, tmp_path, site, plain_build, monkeypa
         config["kafka"].update({"ssl.certificate.location": certificate, "ssl.key.location": key})
         checkup = examine(site, config, "--no-send")
         assert f"✓ login {cluster.secured_bootstrap}: by PLAIN" in checkup.lines, checkup.lines
+        ends = [line.partition(" expires in ")[0] for line in checkup.having("!") if line.endswith("; renew it" + ", then: systemctl restart gatepostd" * line.startswith("! certificate "))]
+        assert ends == [f"! certificate {certificate}: the certificate for the brokers",
+                        f"! tls {cluster.secured_bootstrap}: TLSv1.3, certificate verified; the broker's certificate"], checkup.lines
+        certificate, key = authority.issue("gatepost-router", days=60)
+        key.chmod(0o600)
+        assert f"✓ certificate {certificate}: the certificate for the brokers is valid" in examine(site, config, "--no-send").lines
         store = tmp_path / "keystore.p12"
         subprocess.run(["openssl", "pkcs12", "-export", "-in", certificate, "-inkey", key, "-out", store, "-passout", "pass:of the store"],
                        check=True)
