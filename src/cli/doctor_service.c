@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/mem.h"
 #include "base/uri.h"
 #include "cli/api_client.h"
 #include "cli/receiver_url.h"
@@ -44,33 +45,70 @@ is_accepted(const struct config_source *source, const struct subscription_view *
         return source->n_webhook_ids == 0;
 }
 
-/* Whether there is a topic for an event of the service's list, which may be that of a family of kinds. */
+/* Whether a rule is for kinds with this beginning. */
+static int
+has_rule_for(const struct config *config, const char *beginning, size_t len)
+{
+        for (size_t i = 0; i < topic_table_size(config->topics); i++) {
+                if (strncmp(topic_table_rule(config->topics, i)->pattern, beginning, len) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
+/* Whether there is a topic for an event, which may be the name of a family of kinds, with .* or without. */
 static int
 has_topic(const struct config *config, const char *event)
 {
+        size_t len = strlen(event);
+        int is_pattern = len > 2 && strcmp(event + len - 2, ".*") == 0;
         char member[300];
 
-        (void)snprintf(member, sizeof(member), "%s.member", event);
-        return strchr(event, '*') != NULL || topic_table_find(config->topics, event, strlen(event)) != NULL ||
+        if (is_pattern && has_rule_for(config, event, len - 1))
+                return 1;
+        (void)snprintf(member, sizeof(member), "%.*s.member", (int)(is_pattern ? len - 2 : len), event);
+        return topic_table_find(config->topics, event, len) != NULL ||
                topic_table_find(config->topics, member, strlen(member)) != NULL;
 }
 
-/* Return the first event of a webhook for which there is no topic, or NULL. */
-static const char *
+/* Return the first kind or family of the service's list for which there is no topic, to be freed, or NULL. */
+static char *
+find_missing_kind(const struct config *config)
+{
+        struct topic_table *documented = topic_table_new();
+        char *found = NULL;
+
+        topic_table_add_defaults(documented, "x");
+        for (size_t i = 0; i < topic_table_size(documented) && found == NULL; i++) {
+                const char *event = topic_table_rule(documented, i)->pattern;
+
+                if (!has_topic(config, event))
+                        found = mem_printf("* (%s)", event);
+        }
+        topic_table_free(documented);
+        return found;
+}
+
+/* Return the first event of a webhook for which there is no topic, to be freed, or NULL. */
+static char *
 find_unknown(const struct doctor *doctor, const struct subscription_view *view)
 {
-        for (size_t i = 0; i < view->n_events && doctor->config->roles & CONFIG_ROUTER; i++) {
-                if (!has_topic(doctor->config, view->events[i]))
-                        return view->events[i];
+        char *found = NULL;
+
+        for (size_t i = 0; i < view->n_events && doctor->config->roles & CONFIG_ROUTER && found == NULL;
+             i++) {
+                if (strcmp(view->events[i], "*") == 0)
+                        found = find_missing_kind(doctor->config);
+                else if (!has_topic(doctor->config, view->events[i]))
+                        found = mem_strdup(view->events[i]);
         }
-        return NULL;
+        return found;
 }
 
 static void
 report_webhook(struct doctor *doctor, const struct subscription_view *view)
 {
-        const char *unknown = find_unknown(doctor, view);
-        char events[300], *url = uri_hide_userinfo(view->url);
+        char events[300], *url = uri_hide_userinfo(view->url), *unknown = find_unknown(doctor, view);
 
         list_events(view, events, sizeof(events));
         if (unknown != NULL)
@@ -82,6 +120,7 @@ report_webhook(struct doctor *doctor, const struct subscription_view *view)
         else
                 doctor_pass(doctor, "%.300s has %s%s", url,
                             view->shows_events ? "the events " : "unknown events", events);
+        free(unknown);
         free(url);
 }
 

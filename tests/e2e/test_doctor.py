@@ -2002,6 +2002,17 @@ def test_event_of_the_webhook_without_a_topic(shared, service, subscribed):
     assert checkup.status == 0, checkup.lines
 
 
+@pytest.mark.parametrize("event, missing", [("*", "* (invoice.rejected)"), ("reporting_batch.*", "reporting_batch.*"), ("invoice.*", None),
+                                            ("held_unmapped_decision.*", None)])
+def test_events_of_the_webhook_by_a_pattern(shared, service, subscribed, event, missing):
+    """All kinds that the service documents need a topic, or one of the family."""
+    webhook(service, subscribed, [event])
+    subscribed["events"].update({"invoice.accepted": f"{shared.prefix}.invoice.accepted", "held_unmapped_decision.*": f"{shared.prefix}.held"})
+    told = [line for line in examine(shared, subscribed, "--no-send").lines if " webhook [source invoicing]" in line]
+    assert len(told) == 1 and told[0].startswith("! " if missing else "✓ "), told
+    assert missing is None or f" has the event {missing}, for which there is no topic" in told[0]
+
+
 def test_no_webhook_leads_here(shared, service, subscribed):
     service.add({"url": "https://gateway.example/elsewhere", "events": ["*"]})
     checkup = examine(shared, subscribed, "--no-send")
