@@ -45,8 +45,10 @@ receiver_url_check(const char *text, struct error *error)
 {
         char *url = receiver_url_complete(text);
         const struct url_parts parts = split(url);
+        const char *at = memrchr(parts.host, '@', (size_t)(parts.path - parts.host));
+        const char *host = at == NULL ? parts.host : at + 1;
         int is_usable = (strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0) &&
-                        parts.path > parts.host && uri_is_reference(url) && uri_has_usual_port(url);
+                        host < parts.path && *host != ':' && uri_is_reference(url) && uri_has_usual_port(url);
 
         free(url);
         return is_usable ? 0 : error_set(error, "not a URL with http:// or https:// and a host");

@@ -387,7 +387,7 @@ def test_url_that_is_not_http_exits_64(send):
 
 
 NO_URLS = ["", " ", "http://", "https:///webhooks", "ftp://me:hunter2@127.0.0.1/", "http://me:hun/ter2@127.0.0.1/", "http:/127.0.0.1/",
-           "127.0.0.1:99999"]
+           "127.0.0.1:99999", "http://:24901", "http://me:hunter2@:24901", "http://me@"]
 
 
 @pytest.mark.parametrize("command", [("send", "--kind", "invoice.accepted"), ("doctor",)], ids=["send", "doctor"])
