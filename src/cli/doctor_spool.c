@@ -31,7 +31,10 @@ failures(const struct doctor *doctor)
         return n;
 }
 
-/* Warn if the disk is full before the spool is, which nothing else says before Kafka is away. */
+/*
+ * Warn if the disk is full before the spool is, which nothing else says before Kafka is away. Some file
+ * systems, such as Btrfs, do not limit the number of files, and say 0.
+ */
 static void
 check_space(struct doctor *doctor)
 {
@@ -41,6 +44,13 @@ check_space(struct doctor *doctor)
         if (statvfs(doctor->config->spool, &disk) != 0)
                 return;
         space = (double)disk.f_bavail * (double)disk.f_frsize;
+        if (disk.f_files > 0 && disk.f_favail == 0) {
+                doctor_begin(doctor, "spool", "%s", doctor->config->spool);
+                doctor_warn(
+                    doctor,
+                    "its file system has no inode left (df -i): deliveries that come when Kafka is away "
+                    "are answered 503; delete files");
+        }
         if (space >= more)
                 return;
         doctor_begin(doctor, "spool", "%s", doctor->config->spool);

@@ -1084,6 +1084,20 @@ def test_disk_with_less_room_than_the_spool_may_take(offline, service, taken, is
     assert len(warnings) == is_short and all("MiB left, and the spool may take 536870912 MiB more: " in line for line in warnings)
 
 
+@pytest.mark.parametrize("inodes", [1, 2])
+def test_disk_without_an_inode_for_the_spool(offline, service, inodes):
+    config = offline.config("router")
+    config["admin"]["listen"] = service.url.split("/")[2]
+    spool = config.directory / "spool"
+    spool.mkdir(0o700)
+    config.sections["receiver"] = {"spool": spool}
+    file = str(config.write())
+    mount = ["unshare", "--mount", "sh", "-ec", f'mount -t tmpfs -o nr_inodes={inodes} none {spool}; exec "$@"', "sh"]
+    checkup = with_status(offline, service, file, {"file": file}, lambda *given: examine(*given, wrapper=mount), spool={"records": 0})
+    assert [line.partition(": ")[2] for line in checkup.having("!") if line.startswith("! spool ")] == [
+        "its file system has no inode left (df -i): deliveries that come when Kafka is away are answered 503; delete files"] * (inodes == 1)
+
+
 @pytest.mark.parametrize("member", ["changedSeconds", "changedNanoseconds"])
 def test_file_of_kafka_whose_status_differs(offline, service, member):
     config = offline.config("router")
