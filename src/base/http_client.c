@@ -166,8 +166,8 @@ perform(CURL *easy, const struct http_client_request *request, struct http_clien
 {
         struct received received = {answer, 1, request->max_answer};
         CURLcode code;
-        curl_off_t took_us = 0, connected_us = 0;
-        long status = 0, os_error = 0;
+        curl_off_t took_us = 0;
+        long status = 0, os_error = 0, local_port = 0;
 
         (void)curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
         (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
@@ -177,8 +177,10 @@ perform(CURL *easy, const struct http_client_request *request, struct http_clien
         answer->status = (int)status;
         (void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
         answer->os_error = code == CURLE_COULDNT_CONNECT ? (int)os_error : 0;
-        (void)curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connected_us);
-        answer->is_connected = connected_us > 0;
+        /* Not CURLINFO_CONNECT_TIME_T: in libcurl 7.88.1, it is 0 after a TLS handshake that failed. */
+        (void)curl_easy_getinfo(easy, CURLINFO_LOCAL_PORT, &local_port);
+        answer->is_connected = code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST &&
+                               (code != CURLE_OPERATION_TIMEDOUT || local_port > 0);
         (void)curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &took_us);
         answer->took_us = took_us;
         return answer->is_cut && code == CURLE_WRITE_ERROR ? CURLE_OK : code;

@@ -199,9 +199,9 @@ def networked(installation):
     daemon = installation.daemon(config)
     daemon.wrapper = ["unshare", "--net", "--mount", "sh", "-ec", NETWORK, hosts]
 
-    def run(*addresses, file=None):
+    def run(*addresses, file=None, url=URL):
         hosts.write_text("".join(f"{address.rpartition(':')[0]} gateway.test\n" for address in addresses))
-        return examine(installation, file or file_of(daemon), "--to", URL, wrapper=["nsenter", f"--target={daemon.process.pid}", "--net", "--mount"])
+        return examine(installation, file or file_of(daemon), "--to", url, wrapper=["nsenter", f"--target={daemon.process.pid}", "--net", "--mount"])
     return daemon, run
 
 
@@ -233,6 +233,16 @@ def test_addresses_of_which_none_answers_stay_in_dns(networked):
     assert unreached(checkup) == {ALSO_HERE, DEAD} and "remove it" not in checkup.cause
     checkup = run(NOT_IN_REACH, "192.0.2.2:8080")
     expect(checkup, EX_UNAVAILABLE, f"delivery {URL}: this machine has no way to any address of this host; remedy: ", "ip route")
+
+
+def test_address_of_several_without_tls_stays_in_dns(networked):
+    """It can be connected to, so what is wrong is not the address."""
+    daemon, run = networked
+    daemon.start().wait_until_ready()
+    url = URL.replace("http:", "https:")
+    checkup = run(HERE, ALSO_HERE, url=url)
+    expect(checkup, EX_UNAVAILABLE, f"delivery {url}/webhooks/invoicing at {HERE}, secret 1 of [source invoicing]: ", "see whether the URL, its certificate")
+    assert any(line.startswith(f"✗ delivery {url} at {ALSO_HERE}: ") for line in checkup.lines), checkup.lines
 
 
 def test_refusals_of_several_addresses_are_a_second_apart(networked):
