@@ -50,6 +50,7 @@ static const struct {
     {"receiver", "ack_timeout", "9s"},
     {"receiver", "spool", "/var/lib/gatepost/spool"},
     {"router", "state", "/var/lib/gatepost/state"},
+    {"router", "standby", "on"},
     {"receiver", "spool_max", "1GiB"},
     {"router", "dedup_window", "4d"},
     {"topics", "prefix", "another"},
