@@ -146,6 +146,7 @@ apply(const struct assignment *assignment, const struct position *position, stru
                                     "the log ends before the committed offset, and has newer records",
                                     now_ms);
         is_new = !table_serves(position, partition);
+        partition->is_continued = !is_new && partition->next < position->decide_from;
         if (is_new) {
                 if (table_restore(position, assignment->config, assignment->state, partition) != 0)
                         return keep_waiting(partition, TROUBLE_UNREACHABLE, "out of memory", now_ms);

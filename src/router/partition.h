@@ -102,6 +102,7 @@ struct partition {
          */
         int64_t anchor; /* its offset; -1: none */
         int64_t anchor_ms;
+        int is_continued; /* restoring was interrupted: the log may have been cut off meanwhile */
 
         enum partition_stage stage;
         enum partition_trouble trouble;

@@ -60,8 +60,8 @@ table_serves(const struct position *position, const struct partition *partition)
 void
 table_confirm(const struct position *position, struct partition *partition)
 {
-        if (is_own(position, partition))
-                return;
+        if (is_own(position, partition) || partition->anchor >= 0)
+                return; /* an earlier anchor, not read yet, proves the log as far as the table goes */
         partition->anchor = partition->decide_from - 1;
         partition->anchor_ms = partition->routed_ms;
         if (partition->next > partition->anchor)
@@ -170,17 +170,20 @@ find(void *arg, int32_t id, uint64_t number)
 }
 
 /*
- * A table can be written when it has committed records only, also while it is being restored. A followed
- * partition rests without a position.
+ * A table can be written when it has committed records only, and of one log: while it is restored without
+ * interruption, or when the record before decide_from has proved that. A followed partition rests without a
+ * position.
  */
 static int
 is_committed(const struct partition *partition)
 {
         int is_known = partition->stage == PARTITION_POSITIONED ||
                        (partition->is_followed && partition->trouble == TROUBLE_NONE);
+        int is_of_one_log =
+            partition->anchor < 0 && (!partition->is_continued || partition->next == partition->decide_from);
 
-        return partition->dedup != NULL && is_known && partition->next <= partition->decide_from &&
-               partition->known_to <= partition->next;
+        return partition->dedup != NULL && is_known && is_of_one_log &&
+               partition->next <= partition->decide_from && partition->known_to <= partition->next;
 }
 
 static void
