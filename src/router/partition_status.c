@@ -170,6 +170,9 @@ partition_status_log_waiting(const struct partition *partition)
         char quoted[LOG_QUOTED_SIZE];
 
         log_line(partition->trouble >= TROUBLE_NO_OFFSET ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
-                 "partition is waiting partition=%" PRId32 " cause=%s reason=%s", partition->id,
-                 partition_trouble_name(partition->trouble), log_quote(partition->reason.text, quoted));
+                 "%s partition=%" PRId32 " cause=%s reason=%s",
+                 partition->is_followed ? "a partition of another router cannot be followed now"
+                                        : "partition is waiting",
+                 partition->id, partition_trouble_name(partition->trouble),
+                 log_quote(partition->reason.text, quoted));
 }

@@ -36,12 +36,16 @@ standby_note_change(struct standby *standby)
         standby->assignment.is_stale = 1;
 }
 
-/* Follow all partitions of the topic that this router does not have. */
+/* Follow all partitions of the topic that this router does not have, and no others. */
 static void
-add_partitions(struct standby *standby, int32_t n_partitions)
+choose_partitions(struct standby *standby, int32_t n_partitions)
 {
         struct processor *processor = standby->processor;
 
+        for (size_t i = processor->followed.n; i > 0; i--) {
+                if (processor->followed.items[i - 1]->id >= n_partitions)
+                        partition_remove(&processor->followed, processor->followed.items[i - 1]);
+        }
         for (int32_t id = 0; id < n_partitions; id++) {
                 struct partition *partition;
 
@@ -154,40 +158,40 @@ read_some(struct standby *standby)
                 (void)assignment_end_scans(&standby->assignment, standby->consumer);
 }
 
-/* All tables are as far as the committed offsets: ask for these again later. */
+/*
+ * Let the partitions rest that are as far as their committed offsets, all until the same time: each new
+ * position has the consumer fetch all partitions anew.
+ */
 static void
 rest(struct standby *standby)
 {
-        struct processor *processor = standby->processor;
-        const int64_t rest_ms = (int64_t)crash_limit("GATEPOST_STANDBY_REST_MS", REST_MS);
+        const struct partition_list *followed = &standby->processor->followed;
         int64_t now_ms = clock_monotonic_ms();
-        size_t n = 0;
 
-        for (size_t i = 0; i < processor->followed.n; i++) {
-                n += processor->followed.items[i]->stage == PARTITION_POSITIONED;
-                partition_followed(processor->followed.items[i]);
-        }
-        if (n == 0)
-                return; /* they rest already */
-        for (size_t i = 0; i < processor->followed.n; i++) {
-                struct partition *partition = processor->followed.items[i];
+        if (standby->round_ms <= now_ms)
+                standby->round_ms = now_ms + (int64_t)crash_limit("GATEPOST_STANDBY_REST_MS", REST_MS);
+        for (size_t i = 0; i < followed->n; i++) {
+                struct partition *partition = followed->items[i];
 
-                if (partition->stage == PARTITION_POSITIONED)
-                        partition_void_position(partition, TROUBLE_NONE, NULL, rest_ms, now_ms);
+                if (partition->stage != PARTITION_POSITIONED ||
+                    (partition->next < partition->decide_from && partition->next != partition->end.from))
+                        continue;
+                partition_followed(partition);
+                partition_void_position(partition, TROUBLE_NONE, NULL, standby->round_ms - now_ms, now_ms);
+                standby->assignment.is_stale = 1; /* stop fetching it */
         }
 }
 
 void
 standby_step(struct standby *standby, int32_t n_partitions)
 {
-        if (n_partitions > standby->n_partitions)
-                add_partitions(standby, n_partitions);
+        if (n_partitions >= 0 && n_partitions != standby->n_partitions)
+                choose_partitions(standby, n_partitions);
         if (standby->processor->followed.n == 0 || !prepare_consumer(standby))
                 return;
         assignment_start_reading(&standby->assignment, standby->consumer);
         read_some(standby);
-        if (!standby_is_busy(standby))
-                rest(standby);
+        rest(standby);
 }
 
 int

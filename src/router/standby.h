@@ -23,6 +23,7 @@ struct standby {
         struct assignment assignment;
         struct consumer *consumer; /* NULL: none yet */
         int64_t retry_ms;          /* monotonic: when to create it again */
+        int64_t round_ms;          /* monotonic: when the next round begins */
         int has_more;              /* the last step has ended before there was nothing to read */
         int32_t n_partitions;      /* of the topic, when the partitions were last compared; -1: to compare */
 };
