@@ -657,7 +657,7 @@ def test_table_that_is_read_slowly_keeps_no_other_waiting(tmp_path, plain_build)
         config["kafka"]["bootstrap.servers"] = cluster.proxied_bootstrap
         daemon.environment["GATEPOST_FEW_RECORDS"] = "0"
         with Proxies(cluster, lambda text: None) as proxies:
-            proxies.delay("Fetch", 6, match=lambda rule: rule.node == 1, times=None)
+            proxies.delay("Fetch", 10, match=lambda rule: rule.node == 1, times=None)
             daemon.start()
             waiting.until(lambda: turns(daemon), SECONDS, lambda: daemon.log)
             assert turns(daemon)[0][0] == 0, daemon.log
