@@ -1,5 +1,6 @@
 """A partition that cannot be routed neither stops nor delays the others."""
 
+import contextlib
 import json
 import os
 import re
@@ -644,8 +645,9 @@ def partitions_routed(kafka, ends):
 @pytest.mark.slow
 def test_table_that_is_read_slowly_keeps_no_other_waiting(tmp_path, plain_build):
     """A broker takes seconds for each fetch; the partitions of the other ones are restored and routed meanwhile."""
-    with Cluster(nodes=3, proxied=True) as cluster:
+    with Cluster(nodes=3, proxied=True) as cluster, contextlib.ExitStack() as at_the_end:
         installation = Installation(tmp_path, cluster.bootstrap, plain_build)
+        at_the_end.callback(installation.clean_up)
         kafka = installation.kafka
         create_deliveries(installation, [[1], [2], [2]], **{"min.insync.replicas": "1"})
         config = installation.config("router")
@@ -667,7 +669,7 @@ def test_table_that_is_read_slowly_keeps_no_other_waiting(tmp_path, plain_build)
             assert {0: "restoring"}.items() <= {each["partition"]: each["state"] for each in daemon.admin("/status").json["partitions"]}.items()
             proxies.clear()
             kafka.wait_until_routed()
-            installation.clean_up()
+            daemon.stop()
 
 
 # Brokers
