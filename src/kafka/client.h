@@ -104,4 +104,14 @@ rd_kafka_resp_err_t client_ask_topic(rd_kafka_t *client, const char *topic, int 
 /* Whether the account may not describe a topic: Kafka then does not reveal whether it exists. */
 int client_is_hidden(rd_kafka_t *client, const char *topic, int timeout_ms);
 
+/**
+ * client_query_ends(client, partitions, end, timeout_ms):
+ * Set the offset of each partition of a list to an end of its log: RD_KAFKA_OFFSET_BEGINNING, or
+ * RD_KAFKA_OFFSET_END, which depends on the client's isolation level. Returns the first error.
+ * rd_kafka_query_watermark_offsets(), of librdkafka 2.0.2, waits for a broker that does not accept
+ * connections for as long as that lasts, whatever its time limit.
+ */
+rd_kafka_resp_err_t client_query_ends(rd_kafka_t *client, rd_kafka_topic_partition_list_t *partitions,
+                                      int64_t end, int timeout_ms) MUST_CHECK;
+
 #endif

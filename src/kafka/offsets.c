@@ -153,31 +153,52 @@ offsets_committed_so_far(struct offsets *offsets, const char *topic, int32_t n, 
 
 /* The isolation level of the client determines the end. */
 static int
-ask_bounds(struct offsets *offsets, rd_kafka_t *client, const char *topic, int32_t partition, int64_t *low,
-           int64_t *high, int timeout_ms, struct error *error)
+ask_bounds(struct offsets *offsets, rd_kafka_t *client, struct range *ranges, size_t n, int timeout_ms,
+           struct error *error)
 {
-        rd_kafka_resp_err_t err =
-            rd_kafka_query_watermark_offsets(client, topic, partition, low, high, timeout_ms);
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)n);
+        rd_kafka_resp_err_t err;
 
+        for (size_t i = 0; i < n; i++)
+                (void)rd_kafka_topic_partition_list_add(list, ranges[i].topic, ranges[i].partition);
+        err = client_query_ends(client, list, RD_KAFKA_OFFSET_BEGINNING, timeout_ms);
+        for (size_t i = 0; i < n; i++)
+                ranges[i].from = list->elems[i].offset;
+        if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+                err = client_query_ends(client, list, RD_KAFKA_OFFSET_END, timeout_ms);
+        for (size_t i = 0; i < n; i++)
+                ranges[i].to = list->elems[i].offset;
+        rd_kafka_topic_partition_list_destroy(list);
         offsets->failure = err;
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                return error_set(error, "the ends of partition %d of %s: %s", partition, topic,
-                                 rd_kafka_err2str(err));
+                return error_set(error, "the ends of %s: %s", ranges[0].topic, rd_kafka_err2str(err));
         return 0;
+}
+
+static int
+ask_bounds_of_one(struct offsets *offsets, rd_kafka_t *client, const char *topic, int32_t partition,
+                  int64_t *low, int64_t *high, int timeout_ms, struct error *error)
+{
+        struct range range = {.topic = topic, .partition = partition};
+        int result = ask_bounds(offsets, client, &range, 1, timeout_ms, error);
+
+        *low = range.from;
+        *high = range.to;
+        return result;
 }
 
 int
 offsets_bounds(struct offsets *offsets, const char *topic, int32_t partition, int64_t *low, int64_t *high,
                int timeout_ms, struct error *error)
 {
-        return ask_bounds(offsets, offsets->log, topic, partition, low, high, timeout_ms, error);
+        return ask_bounds_of_one(offsets, offsets->log, topic, partition, low, high, timeout_ms, error);
 }
 
 int
 offsets_stable_bounds(struct offsets *offsets, const char *topic, int32_t partition, int64_t *low,
                       int64_t *high, int timeout_ms, struct error *error)
 {
-        return ask_bounds(offsets, offsets->group, topic, partition, low, high, timeout_ms, error);
+        return ask_bounds_of_one(offsets, offsets->group, topic, partition, low, high, timeout_ms, error);
 }
 
 int
@@ -230,16 +251,12 @@ offsets_stable_ranges(struct offsets *offsets, const char *topic, struct range *
         if (n_partitions < 0)
                 return -1;
         *ranges = mem_alloc((size_t)n_partitions * sizeof(**ranges));
-        for (int32_t p = 0; p < n_partitions; p++) {
-                struct range *range = &(*ranges)[p];
-
-                *range = (struct range){.topic = topic, .partition = p};
-                if (offsets_stable_bounds(offsets, topic, p, &range->from, &range->to, timeout_ms, error) !=
-                    0) {
-                        free(*ranges);
-                        *ranges = NULL;
-                        return -1;
-                }
+        for (int32_t p = 0; p < n_partitions; p++)
+                (*ranges)[p] = (struct range){.topic = topic, .partition = p};
+        if (ask_bounds(offsets, offsets->group, *ranges, (size_t)n_partitions, timeout_ms, error) != 0) {
+                free(*ranges);
+                *ranges = NULL;
+                return -1;
         }
         *n = (size_t)n_partitions;
         return 0;

@@ -66,6 +66,20 @@ find_times(struct reader *reader, int timeout_ms, struct error *error)
                    : error_set(error, "cannot find the offsets of the time: %s", rd_kafka_err2str(err));
 }
 
+/* Return an end of a partition's log, or a value if the leader does not report it within a second. */
+static int64_t
+ask_for_end(const struct reader *reader, const char *topic, int32_t partition, int64_t end, int64_t otherwise)
+{
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        int64_t offset = otherwise;
+
+        (void)rd_kafka_topic_partition_list_add(list, topic, partition);
+        if (client_query_ends(reader->client, list, end, LOOK_TIMEOUT_MS) == RD_KAFKA_RESP_ERR_NO_ERROR)
+                offset = list->elems[0].offset;
+        rd_kafka_topic_partition_list_destroy(list);
+        return offset;
+}
+
 /* Query the ends before reading begins: a query does not have to wait behind a fetch from the same broker. */
 static void
 ask_for_ends(struct reader *reader)
@@ -74,12 +88,9 @@ ask_for_ends(struct reader *reader)
         reader->ends = mem_alloc((size_t)reader->n_ends * sizeof(*reader->ends));
         for (int i = 0; i < reader->n_ends; i++) {
                 const rd_kafka_topic_partition_t *item = &reader->partitions->elems[i];
-                int64_t low;
 
-                if (rd_kafka_query_watermark_offsets(reader->client, item->topic, item->partition, &low,
-                                                     &reader->ends[i],
-                                                     LOOK_TIMEOUT_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
-                        reader->ends[i] = INT64_MAX;
+                reader->ends[i] =
+                    ask_for_end(reader, item->topic, item->partition, RD_KAFKA_OFFSET_END, INT64_MAX);
         }
 }
 
@@ -185,13 +196,12 @@ skip_deleted(struct reader *reader, const rd_kafka_message_t *message)
 {
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
         const char *topic = rd_kafka_topic_name(message->rkt);
-        int64_t low = RD_KAFKA_OFFSET_BEGINNING, high;
+        int64_t low = ask_for_end(reader, topic, message->partition, RD_KAFKA_OFFSET_BEGINNING,
+                                  RD_KAFKA_OFFSET_BEGINNING);
         rd_kafka_error_t *error;
 
         (void)error_set(&reader->notice, "%s, partition %d: records were deleted before they were shown",
                         topic, message->partition);
-        (void)rd_kafka_query_watermark_offsets(reader->client, topic, message->partition, &low, &high,
-                                               LOOK_TIMEOUT_MS);
         rd_kafka_topic_partition_list_add(list, topic, message->partition)->offset = low;
         error = rd_kafka_incremental_unassign(reader->client, list);
         if (error == NULL)
@@ -223,13 +233,10 @@ index_of(const struct reader *reader, const rd_kafka_message_t *message)
 static void
 note_open_transaction(struct reader *reader, const char *topic, int32_t partition, int64_t end)
 {
-        int64_t low, stable, high = -1;
+        int64_t low, high = -1;
 
         (void)rd_kafka_get_watermark_offsets(reader->client, topic, partition, &low, &high);
-        if (high > end &&
-            rd_kafka_query_watermark_offsets(reader->client, topic, partition, &low, &stable,
-                                             LOOK_TIMEOUT_MS) == RD_KAFKA_RESP_ERR_NO_ERROR &&
-            stable <= end)
+        if (high > end && ask_for_end(reader, topic, partition, RD_KAFKA_OFFSET_END, INT64_MAX) <= end)
                 (void)error_set(&reader->notice,
                                 "%s, partition %d: a transaction is open; records since it began cannot "
                                 "be read before it ends",
