@@ -1601,6 +1601,9 @@ def test_transaction_that_stays_open(installation, stopped, step, arguments):
            f"remedy: kafka-transactions.sh --bootstrap-server BROKER describe-producers --topic {deliveries} --partition 0 shows its producer",
            f"abort --topic {deliveries} --partition 0 --start-offset 0")
     producer.abort_transaction(30)
+    # A router that skips the aborted records may not be ready for a moment.
+    waiting.until(lambda: installation.kafka.read(), 90, "the delivery to be published")
+    daemon.wait_until_ready()
     checkup = examine(installation, file_of(daemon))
     assert checkup.status == 0 and any(line.startswith("✓ partitions ") for line in checkup.lines), checkup.lines
 

@@ -77,13 +77,14 @@ def test_topics_create_refers_to_a_reload_of_the_embedded_broker(installation, e
     assert re.search(rf"^{installation.prefix}.new +missing$", done.stdout, re.M) and "SIGHUP" in done.stderr
 
 
-def test_audit_with_the_embedded_broker_compares_what_was_routed(run):
+def test_audit_with_the_embedded_broker_compares_what_was_routed(installation, embedded, run):
     for kind in ("invoice.accepted", "invoice.accepted", "no.such_kind"):
         send(run, kind)
     wait_for_routed(run, 3)
     for since in ([], ["--since", "1h"]):
         done = waiting.until(lambda: (lambda done: done if "3 deliveries checked" in done.stdout else None)(
-            run("audit", *since)), 30, "the audit of three deliveries")
+            installation.gatepost("audit", *since, config=embedded)), 30, "the audit of three deliveries")
+        assert done.returncode == 0, done
         assert done.stdout.splitlines()[-1].split()[:6] == ["total", "3", "3", "0", "0", "0"]
         assert "keeps no committed offsets" in done.stderr
 
