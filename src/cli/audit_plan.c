@@ -77,18 +77,6 @@ list_partitions(struct audit_plan *plan, struct offsets *offsets, struct error *
         return 0;
 }
 
-/* Set ranges to all offsets there are now. Returns 0, or -1 with the reason. */
-static int
-ask_bounds(struct offsets *offsets, struct range *ranges, size_t n, struct error *error)
-{
-        for (size_t i = 0; i < n; i++) {
-                if (offsets_bounds(offsets, ranges[i].topic, ranges[i].partition, &ranges[i].from,
-                                   &ranges[i].to, KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
-                        return -1;
-        }
-        return 0;
-}
-
 static int
 is_time(int64_t ms)
 {
@@ -278,8 +266,10 @@ ask(struct audit_plan *plan, struct offsets *offsets)
         if (result == 0)
                 status = ask_committed(plan, offsets);
         if (result == 0 && status == 0 &&
-            (ask_bounds(offsets, plan->published, plan->n_published, &error) != 0 ||
-             ask_bounds(offsets, plan->deliveries, plan->n_deliveries, &error) != 0))
+            (offsets_bounds(offsets, plan->published, plan->n_published, KAFKA_ACCESS_TIMEOUT_MS, &error) !=
+                 0 ||
+             offsets_bounds(offsets, plan->deliveries, plan->n_deliveries, KAFKA_ACCESS_TIMEOUT_MS, &error) !=
+                 0))
                 result = -1;
         if (result != 0)
                 return command_fail(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",

@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 #include "base/mem.h"
@@ -11,46 +12,53 @@
  * first record of one. Those of `quarantine release` are short.
  */
 
+/* Return ranges of the same partitions up to where routers see them; NULL with the reason. */
+static struct range *
+list_stable(struct offsets *offsets, const struct range *ranges, size_t n, struct error *error)
+{
+        struct range *stable = mem_alloc(n * sizeof(*stable));
+
+        memcpy(stable, ranges, n * sizeof(*stable));
+        if (offsets_stable_bounds(offsets, stable, n, KAFKA_ACCESS_TIMEOUT_MS, error) == 0)
+                return stable;
+        free(stable);
+        return NULL;
+}
+
 struct range *
 doctor_transactions_list(struct offsets *offsets, const char *topic, size_t n, struct error *error)
 {
-        struct range *open = mem_alloc(n * sizeof(*open));
-        int64_t low;
+        struct range *open = mem_alloc(n * sizeof(*open)), *stable = NULL;
 
-        for (size_t i = 0; i < n; i++) {
-                struct range *each = &open[i];
-
-                *each = (struct range){.topic = topic, .partition = (int32_t)i};
-                /* In this order: what is appended in between must not look hidden. */
-                if (offsets_bounds(offsets, topic, each->partition, &low, &each->to, KAFKA_ACCESS_TIMEOUT_MS,
-                                   error) != 0 ||
-                    offsets_stable_bounds(offsets, topic, each->partition, &low, &each->from,
-                                          KAFKA_ACCESS_TIMEOUT_MS, error) != 0) {
-                        free(open);
-                        return NULL;
-                }
+        for (size_t i = 0; i < n; i++)
+                open[i] = (struct range){.topic = topic, .partition = (int32_t)i};
+        /* In this order: what is appended in between must not look hidden. */
+        if (offsets_bounds(offsets, open, n, KAFKA_ACCESS_TIMEOUT_MS, error) == 0)
+                stable = list_stable(offsets, open, n, error);
+        if (stable == NULL) {
+                free(open);
+                return NULL;
         }
+        for (size_t i = 0; i < n; i++)
+                open[i].from = stable[i].to;
+        free(stable);
         return open;
 }
 
 int
 doctor_transactions_look(struct offsets *offsets, struct range *open, size_t n, struct error *error)
 {
+        struct range *stable = list_stable(offsets, open, n, error);
         int n_open = 0;
 
-        for (size_t i = 0; i < n; i++) {
-                int64_t low, end;
-
-                if (open[i].from >= open[i].to)
-                        continue;
-                if (offsets_stable_bounds(offsets, open[i].topic, open[i].partition, &low, &end,
-                                          KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
-                        return -1;
-                if (end > open[i].from)
+        for (size_t i = 0; stable != NULL && i < n; i++) {
+                if (stable[i].to > open[i].from)
                         open[i].to = open[i].from;
-                else
-                        n_open++;
+                n_open += open[i].from < open[i].to;
         }
+        if (stable == NULL)
+                return -1;
+        free(stable);
         return n_open;
 }
 

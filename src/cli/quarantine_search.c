@@ -253,20 +253,6 @@ read_deliveries(struct quarantine_search *search)
         return kafka_access_status(result, &error);
 }
 
-/* Extend the ranges over open transactions, which may hold releases: range_read() waits for them. */
-static int
-include_open(const struct quarantine_search *search, struct offsets *offsets, struct error *error)
-{
-        for (size_t p = 0; p < search->n_ranges; p++) {
-                struct range *range = &search->ranges[p];
-
-                if (offsets_bounds(offsets, range->topic, range->partition, &range->from, &range->to,
-                                   KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
-                        return -1;
-        }
-        return 0;
-}
-
 /* Find the ranges to read. Returns 0, or an exit status after printing the reason. */
 static int
 bound(struct quarantine_search *search, struct offsets *offsets)
@@ -277,7 +263,8 @@ bound(struct quarantine_search *search, struct offsets *offsets)
 
         if (offsets_stable_ranges(offsets, quarantine->config->deliveries_topic, &search->ranges,
                                   &search->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0 ||
-            include_open(search, offsets, &error) != 0)
+            /* Including open transactions, which may have releases: range_read() waits for them. */
+            offsets_bounds(offsets, search->ranges, search->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
                 return command_fail(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
                                     error.text);
         search->kept_ms = mem_alloc(search->n_ranges * sizeof(*search->kept_ms));

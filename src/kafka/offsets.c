@@ -151,14 +151,34 @@ offsets_committed_so_far(struct offsets *offsets, const char *topic, int32_t n, 
         return ask_committed(offsets, offsets->log, topic, n, committed, timeout_ms, error);
 }
 
+/* Returns the error of a query, with the partition that it is of. */
+static int
+set_failure(struct offsets *offsets, const rd_kafka_topic_partition_list_t *list, rd_kafka_resp_err_t err,
+            struct error *error)
+{
+        int i = 0;
+
+        offsets->failure = err;
+        if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+                return 0;
+        while (i + 1 < list->cnt && list->elems[i].err != err)
+                i++;
+        return error_set(error, "the ends of partition %d of %s: %s", list->elems[i].partition,
+                         list->elems[i].topic, rd_kafka_err2str(err));
+}
+
 /* The isolation level of the client determines the end. */
 static int
 ask_bounds(struct offsets *offsets, rd_kafka_t *client, struct range *ranges, size_t n, int timeout_ms,
            struct error *error)
 {
-        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)n);
+        rd_kafka_topic_partition_list_t *list;
         rd_kafka_resp_err_t err;
+        int result;
 
+        if (n == 0)
+                return 0;
+        list = rd_kafka_topic_partition_list_new((int)n);
         for (size_t i = 0; i < n; i++)
                 (void)rd_kafka_topic_partition_list_add(list, ranges[i].topic, ranges[i].partition);
         err = client_query_ends(client, list, RD_KAFKA_OFFSET_BEGINNING, timeout_ms);
@@ -168,37 +188,22 @@ ask_bounds(struct offsets *offsets, rd_kafka_t *client, struct range *ranges, si
                 err = client_query_ends(client, list, RD_KAFKA_OFFSET_END, timeout_ms);
         for (size_t i = 0; i < n; i++)
                 ranges[i].to = list->elems[i].offset;
+        result = set_failure(offsets, list, err, error);
         rd_kafka_topic_partition_list_destroy(list);
-        offsets->failure = err;
-        if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                return error_set(error, "the ends of %s: %s", ranges[0].topic, rd_kafka_err2str(err));
-        return 0;
-}
-
-static int
-ask_bounds_of_one(struct offsets *offsets, rd_kafka_t *client, const char *topic, int32_t partition,
-                  int64_t *low, int64_t *high, int timeout_ms, struct error *error)
-{
-        struct range range = {.topic = topic, .partition = partition};
-        int result = ask_bounds(offsets, client, &range, 1, timeout_ms, error);
-
-        *low = range.from;
-        *high = range.to;
         return result;
 }
 
 int
-offsets_bounds(struct offsets *offsets, const char *topic, int32_t partition, int64_t *low, int64_t *high,
-               int timeout_ms, struct error *error)
+offsets_bounds(struct offsets *offsets, struct range *ranges, size_t n, int timeout_ms, struct error *error)
 {
-        return ask_bounds_of_one(offsets, offsets->log, topic, partition, low, high, timeout_ms, error);
+        return ask_bounds(offsets, offsets->log, ranges, n, timeout_ms, error);
 }
 
 int
-offsets_stable_bounds(struct offsets *offsets, const char *topic, int32_t partition, int64_t *low,
-                      int64_t *high, int timeout_ms, struct error *error)
+offsets_stable_bounds(struct offsets *offsets, struct range *ranges, size_t n, int timeout_ms,
+                      struct error *error)
 {
-        return ask_bounds_of_one(offsets, offsets->group, topic, partition, low, high, timeout_ms, error);
+        return ask_bounds(offsets, offsets->group, ranges, n, timeout_ms, error);
 }
 
 int
@@ -253,7 +258,7 @@ offsets_stable_ranges(struct offsets *offsets, const char *topic, struct range *
         *ranges = mem_alloc((size_t)n_partitions * sizeof(**ranges));
         for (int32_t p = 0; p < n_partitions; p++)
                 (*ranges)[p] = (struct range){.topic = topic, .partition = p};
-        if (ask_bounds(offsets, offsets->group, *ranges, (size_t)n_partitions, timeout_ms, error) != 0) {
+        if (offsets_stable_bounds(offsets, *ranges, (size_t)n_partitions, timeout_ms, error) != 0) {
                 free(*ranges);
                 *ranges = NULL;
                 return -1;

@@ -45,16 +45,16 @@ int offsets_committed_so_far(struct offsets *offsets, const char *topic, int32_t
                              int timeout_ms, struct error *error) MUST_CHECK;
 
 /**
- * offsets_bounds(offsets, topic, partition, low, high, timeout_ms, error):
- * Find the first offset in the log, and the offset that the next record will have, including open
- * transactions. Returns 0, or -1 with the reason.
+ * offsets_bounds(offsets, ranges, n, timeout_ms, error):
+ * Set each of n ranges to its whole log: from the first offset there is to the one that the next record will
+ * have, including open transactions. Returns 0, or -1 with the reason.
  */
-int offsets_bounds(struct offsets *offsets, const char *topic, int32_t partition, int64_t *low, int64_t *high,
-                   int timeout_ms, struct error *error) MUST_CHECK;
+int offsets_bounds(struct offsets *offsets, struct range *ranges, size_t n, int timeout_ms,
+                   struct error *error) MUST_CHECK;
 
-/* As offsets_bounds(), but *high is where a read_committed consumer stops now: before an open transaction. */
-int offsets_stable_bounds(struct offsets *offsets, const char *topic, int32_t partition, int64_t *low,
-                          int64_t *high, int timeout_ms, struct error *error) MUST_CHECK;
+/* As offsets_bounds(), but up to where a read_committed consumer stops now: before an open transaction. */
+int offsets_stable_bounds(struct offsets *offsets, struct range *ranges, size_t n, int timeout_ms,
+                          struct error *error) MUST_CHECK;
 
 /*
  * Find the first record at a time or later; *offset is -1 without such a record. Returns 0, or -1 with the
