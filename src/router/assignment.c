@@ -129,13 +129,14 @@ keep_waiting(struct partition *partition, enum partition_trouble trouble, const 
         return 0;
 }
 
-/* Give a partition its position, or note why that is impossible. Returns whether it has one. */
+/*
+ * Give a partition its position, or note why that is impossible. is_new: its table does not serve. Returns
+ * whether it has a position.
+ */
 static int
 apply(const struct assignment *assignment, const struct position *position, struct partition *partition,
-      int64_t now_ms)
+      int is_new, int64_t now_ms)
 {
-        int is_new;
-
         if (position->high >= 0)
                 partition->high = position->high;
         if (position->trouble != TROUBLE_NONE)
@@ -145,7 +146,6 @@ apply(const struct assignment *assignment, const struct position *position, stru
                 return keep_waiting(partition, TROUBLE_TRUNCATED,
                                     "the log ends before the committed offset, and has newer records",
                                     now_ms);
-        is_new = !table_serves(position, partition);
         partition->is_continued = !is_new && partition->next < position->decide_from;
         if (is_new) {
                 if (table_restore(position, assignment->config, assignment->state, partition) != 0)
@@ -201,14 +201,15 @@ take_answers(struct assignment *assignment)
 
         for (size_t i = 0; positions != NULL && i < n; i++) {
                 struct partition *partition = partition_find(assignment->partitions, positions[i].partition);
-                int is_cut;
+                int is_cut, is_new;
 
                 if (assignment->asked_generation != assignment->generation || partition == NULL ||
                     partition->stage != PARTITION_ASKED)
                         continue;
                 is_cut = table_is_cut_off(&positions[i], partition);
-                is_news |= !table_serves(&positions[i], partition);
-                if (apply(assignment, &positions[i], partition, clock_monotonic_ms())) {
+                is_new = !table_serves(&positions[i], partition);
+                is_news |= is_new;
+                if (apply(assignment, &positions[i], partition, is_new, clock_monotonic_ms())) {
                         count_deleted(assignment, &positions[i], partition);
                         if (is_cut && !partition->is_followed)
                                 log_truncation(&positions[i], assignment->metrics);
