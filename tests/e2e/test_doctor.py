@@ -1070,14 +1070,19 @@ def entry(path, read_at="start", **others):
             "changedNanoseconds": st.st_ctime_ns % 10**9, "readAt": read_at} | others
 
 
-@pytest.mark.parametrize("taken, is_short", [(0, True), (2**49, False)], ids=["short", "enough"])
-def test_disk_with_less_room_than_the_spool_may_take(offline, service, taken, is_short):
+def with_spool(offline, service):
+    """A configuration of a daemon that the service plays, and its spool."""
     config = offline.config("router")
     config["admin"]["listen"] = service.url.split("/")[2]
     spool = config.directory / "spool"
     spool.mkdir(0o700)
     config.sections["receiver"] = {"spool": spool}
-    file = str(config.write())
+    return str(config.write()), spool
+
+
+@pytest.mark.parametrize("taken, is_short", [(0, True), (2**49, False)], ids=["short", "enough"])
+def test_disk_with_less_room_than_the_spool_may_take(offline, service, taken, is_short):
+    file, spool = with_spool(offline, service)
     checkup = with_status(offline, service, file, {"file": file}, spool={"limitBytes": 2**49, "bytes": taken, "records": 0})
     assert f"✓ spool {spool}: 0 deliveries wait" in checkup.lines
     warnings = [line for line in checkup.having("!") if line.startswith(f"! spool {spool}: its disk has ")]
@@ -1086,12 +1091,7 @@ def test_disk_with_less_room_than_the_spool_may_take(offline, service, taken, is
 
 @pytest.mark.parametrize("inodes", [1, 2])
 def test_disk_without_an_inode_for_the_spool(offline, service, inodes):
-    config = offline.config("router")
-    config["admin"]["listen"] = service.url.split("/")[2]
-    spool = config.directory / "spool"
-    spool.mkdir(0o700)
-    config.sections["receiver"] = {"spool": spool}
-    file = str(config.write())
+    file, spool = with_spool(offline, service)
     mount = ["unshare", "--mount", "sh", "-ec", f'mount -t tmpfs -o nr_inodes={inodes} none {spool}; exec "$@"', "sh"]
     checkup = with_status(offline, service, file, {"file": file}, lambda *given: examine(*given, wrapper=mount), spool={"records": 0})
     assert [line.partition(": ")[2] for line in checkup.having("!") if line.startswith("! spool ")] == [
