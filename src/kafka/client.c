@@ -368,15 +368,20 @@ client_is_hidden(rd_kafka_t *client, const char *topic, int timeout_ms)
 }
 
 rd_kafka_resp_err_t
-client_query_ends(rd_kafka_t *client, rd_kafka_topic_partition_list_t *partitions, int64_t end,
-                  int timeout_ms)
+client_query_times(rd_kafka_t *client, rd_kafka_topic_partition_list_t *partitions, int timeout_ms)
 {
-        rd_kafka_resp_err_t err;
+        rd_kafka_resp_err_t err = rd_kafka_offsets_for_times(client, partitions, timeout_ms);
 
-        for (int i = 0; i < partitions->cnt; i++)
-                partitions->elems[i].offset = end;
-        err = rd_kafka_offsets_for_times(client, partitions, timeout_ms);
         for (int i = 0; err == RD_KAFKA_RESP_ERR_NO_ERROR && i < partitions->cnt; i++)
                 err = partitions->elems[i].err;
         return err;
+}
+
+rd_kafka_resp_err_t
+client_query_ends(rd_kafka_t *client, rd_kafka_topic_partition_list_t *partitions, int64_t end,
+                  int timeout_ms)
+{
+        for (int i = 0; i < partitions->cnt; i++)
+                partitions->elems[i].offset = end;
+        return client_query_times(client, partitions, timeout_ms);
 }

@@ -104,6 +104,13 @@ rd_kafka_resp_err_t client_ask_topic(rd_kafka_t *client, const char *topic, int 
 /* Whether the account may not describe a topic: Kafka then does not reveal whether it exists. */
 int client_is_hidden(rd_kafka_t *client, const char *topic, int timeout_ms);
 
+/*
+ * Replace the times in a list, in ms since the epoch, by the offsets of the first records from then on, or by
+ * RD_KAFKA_OFFSET_END. Returns the first error.
+ */
+rd_kafka_resp_err_t client_query_times(rd_kafka_t *client, rd_kafka_topic_partition_list_t *partitions,
+                                       int timeout_ms) MUST_CHECK;
+
 /**
  * client_query_ends(client, partitions, end, timeout_ms):
  * Set the offset of each partition of a list to an end of its log: RD_KAFKA_OFFSET_BEGINNING, or

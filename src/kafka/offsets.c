@@ -215,9 +215,7 @@ offsets_at_time(struct offsets *offsets, const char *topic, int32_t partition, i
 
         /* Kafka interprets negative numbers as ends of the log, not as times. */
         rd_kafka_topic_partition_list_add(list, topic, partition)->offset = time_ms < 0 ? 0 : time_ms;
-        err = rd_kafka_offsets_for_times(offsets->log, list, timeout_ms);
-        if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-                err = list->elems[0].err;
+        err = client_query_times(offsets->log, list, timeout_ms);
         offsets->failure = err;
         *offset = list->elems[0].offset < 0 ? -1 : list->elems[0].offset;
         rd_kafka_topic_partition_list_destroy(list);

@@ -57,10 +57,8 @@ first_offset(int64_t from_ms)
 static int
 find_times(struct reader *reader, int timeout_ms, struct error *error)
 {
-        rd_kafka_resp_err_t err = rd_kafka_offsets_for_times(reader->client, reader->partitions, timeout_ms);
+        rd_kafka_resp_err_t err = client_query_times(reader->client, reader->partitions, timeout_ms);
 
-        for (int i = 0; err == RD_KAFKA_RESP_ERR_NO_ERROR && i < reader->partitions->cnt; i++)
-                err = reader->partitions->elems[i].err;
         return err == RD_KAFKA_RESP_ERR_NO_ERROR
                    ? 0
                    : error_set(error, "cannot find the offsets of the time: %s", rd_kafka_err2str(err));
