@@ -1,5 +1,6 @@
 """Every program has its own account with the permissions listed in gatepost-guide(7), on a Kafka that enforces ACLs."""
 
+import re
 import subprocess
 
 import confluent_kafka
@@ -13,7 +14,7 @@ from accounts import Accounts, error_of, guide_commands
 from authority import Authority
 from installation import Installation
 from signing import Delivery, event_body
-from test_partitions import deliveries_of, wait_for_state, wait_until_published
+from test_partitions import deliveries_of, published, wait_for_state, wait_until_published
 
 NAMES = ("gatepost-receiver", "gatepost-router", "gatepost-admin", "gatepost-operator", "erp")
 EX_UNAVAILABLE, EX_NOPERM, EX_CONFIG = 69, 77, 78
@@ -143,6 +144,28 @@ def test_whole_chain_works_with_permissions_from_the_guide(installation, new_lib
     waiting.until(lambda: records.extend(consumer.consume(100, 0.2)) or any(
         not each.error() and each.value() == good.body for each in records), SECONDS, lambda: f"the event: {records}")
     consumer.close()
+
+
+def test_standby_follows_over_tls_with_the_permissions_of_a_router(installation):
+    """And takes over: the repeats of what the other router has published are dropped."""
+    def router(name, **options):
+        config = configure(installation, "router")
+        config["gatepost"]["instance"] = name
+        config.sections["router"] = options
+        return installation.start(config)
+
+    first = router("first")
+    deliveries = [Delivery() for _ in range(200)]
+    installation.kafka.append(deliveries)
+    installation.kafka.wait_until_routed()
+    standby = router("second", standby="on")
+    waiting.until(lambda: "following a partition" in standby.log and standby.metric("gatepost_remembered_ids") >= 200, SECONDS,
+                  lambda: standby.log)
+    first.stop()
+    installation.kafka.append(deliveries)
+    installation.kafka.wait_until_routed()
+    assert published(installation.kafka, deliveries) == [1] * 200
+    assert not re.search(" (warning|error) ", standby.log), standby.log
 
 
 def produce(client, topic):

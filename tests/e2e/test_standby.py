@@ -4,16 +4,19 @@ import re
 import signal
 
 import pytest
+from confluent_kafka.admin import NewPartitions
 
 import waiting
 from kafka_side import murmur2_partition
-from signing import KINDS, Delivery, event_body
-from tally import assert_exactly_once
+from reloading import reload
+from signing import KINDS, Delivery, event_body, now
+from tally import assert_exactly_once, tally
 from test_state import by_id, stop
 
 SECONDS = 60
 N = 3000
 PARTITIONS = 4
+NEW_SECRET, FORGERS_SECRET = b"a secret that replaced the other one", b"a secret that neither router has"
 
 
 def new_deliveries(n):
@@ -63,7 +66,7 @@ def take_over(installation, daemon, other, n):
     stop(installation, other)
     waiting.until(lambda: daemon.log[before:].count("partition assigned") >= n, SECONDS, lambda: daemon.last_log(3000))
     waiting.until(lambda: daemon.admin("/readyz").status == 200, SECONDS, lambda: daemon.last_log(3000))
-    assert states(daemon) == ["routing"] * PARTITIONS
+    assert states(daemon) == ["routing"] * n
     return read_by(daemon.log[before:])
 
 
@@ -157,3 +160,51 @@ def test_more_routers_than_partitions(installation, first):
     waiting.until(lambda: states(daemon) == ["routing"] * PARTITIONS, SECONDS, lambda: daemon.last_log(3000))
     append(installation, first.deliveries)
     assert_exactly_once(installation.kafka, by_id(first.deliveries))
+
+
+def test_partitions_that_are_added_are_followed(installation, first):
+    daemon = follow(installation, configure(installation))
+    kafka = installation.kafka
+    kafka.admin.create_partitions([NewPartitions(kafka.deliveries, PARTITIONS + 2)])[kafka.deliveries].result(30)
+    waiting.until(lambda: sorted(states(daemon)) == ["routing"] * 3 + ["standby"] * 3, SECONDS, lambda: daemon.last_log(3000))
+    later = new_deliveries(500)
+    append(installation, later)
+    wait_for_ids(daemon, N + len(later))
+    assert take_over(installation, daemon, first, PARTITIONS + 2) <= 2 * (PARTITIONS + 2)
+    append(installation, later)
+    assert_exactly_once(kafka, by_id(first.deliveries + later))
+
+
+def test_tables_outlive_a_reload(installation, first):
+    """Of an option that has nothing to do with them, and of a longer window, for which the log is read again."""
+    daemon = follow(installation, configure(installation))
+    daemon.config["gatepost"]["log_level"] = "debug"
+    reload(daemon)
+    daemon.config["router"]["dedup_window"] = "4d"
+    reload(daemon)
+    later = new_deliveries(100)
+    append(installation, later)
+    wait_for_ids(daemon, N + len(later))
+    take_over(installation, daemon, first, PARTITIONS)
+    append(installation, first.deliveries + later)
+    assert_exactly_once(installation.kafka, by_id(first.deliveries + later))
+
+
+def test_published_records_are_known_whose_secret_the_standby_lacks(installation, topics):
+    """Both verify; only the standby has the new secret. What the other router published under the old one is a repeat, and what
+    it put into quarantine does not occupy its id."""
+    routing = installation.config("router")
+    routing.sections["router"] = {"verify": "on"}
+    other = installation.start(routing)
+    old = new_deliveries(N)
+    forged = [Delivery(secret=FORGERS_SECRET) for _ in range(20)]
+    append(installation, old + forged)
+    config = configure(installation, verify="on")
+    config["source invoicing"]["secret_file"] = config.secret_file("new", NEW_SECRET)
+    daemon = follow(installation, config)
+    assert take_over(installation, daemon, other, PARTITIONS) <= 2 * PARTITIONS
+    new = [each.but(body=event_body(), secret=NEW_SECRET, timestamp=now()) for each in forged]
+    append(installation, [each.but(secret=NEW_SECRET, timestamp=now()) for each in old] + new)
+    found = tally(installation.kafka, by_id(old + new))
+    assert not found.lost and not found.duplicated, found
+    assert sorted(each[1:] for each in found.unexpected) == sorted((each.delivery_id, "unverified") for each in forged)
