@@ -87,6 +87,7 @@ set_connection(CURL *curl, const struct http_client_request *request)
         }
         if (request->allows_any_name)
                 (void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+        (void)curl_easy_setopt(curl, CURLOPT_CERTINFO, (long)request->keeps_certificate);
         (void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
         (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, request->timeout_ms);
         (void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -198,6 +199,22 @@ keep_headers(CURL *easy, const struct http_client_request *request, struct http_
         }
 }
 
+/* The server's own certificate is the first that it sends. */
+static void
+keep_certificate(CURL *easy, struct http_client_answer *answer)
+{
+        static const char name[] = "Cert:";
+        struct curl_certinfo *chain = NULL;
+
+        if (curl_easy_getinfo(easy, CURLINFO_CERTINFO, &chain) != CURLE_OK || chain == NULL ||
+            chain->num_of_certs == 0)
+                return;
+        for (const struct curl_slist *each = chain->certinfo[0]; each != NULL; each = each->next) {
+                if (strncmp(each->data, name, sizeof(name) - 1) == 0 && answer->certificate == NULL)
+                        answer->certificate = mem_strdup(each->data + sizeof(name) - 1);
+        }
+}
+
 int
 http_client_call(const struct http_client_request *request, struct http_client_answer *answer,
                  struct error *error)
@@ -219,6 +236,7 @@ http_client_call(const struct http_client_request *request, struct http_client_a
                                    transfer.reason[0] != '\0' ? transfer.reason : curl_easy_strerror(code));
         } else {
                 keep_headers(transfer.easy, request, answer);
+                keep_certificate(transfer.easy, answer);
         }
         http_client_release(&transfer);
         return result;

@@ -23,10 +23,11 @@
 struct http_client_request {
         const char *method;
         const char *url;
-        const char *socket_path;    /* connect to this Unix-domain socket; NULL: to the URL's host */
-        const char *address;        /* connect to it, ADDRESS:PORT; NULL: to one of the host's */
-        const char *ca_file;        /* trust only its certificates; NULL: the system's */
-        int allows_any_name;        /* of the certificate */
+        const char *socket_path; /* connect to this Unix-domain socket; NULL: to the URL's host */
+        const char *address;     /* connect to it, ADDRESS:PORT; NULL: to one of the host's */
+        const char *ca_file;     /* trust only its certificates; NULL: the system's */
+        int allows_any_name;     /* of the certificate */
+        int keeps_certificate;
         int uses_proxy;             /* of the environment */
         const char *const *headers; /* whole lines */
         size_t n_headers;
@@ -55,6 +56,7 @@ struct http_client_answer {
         int is_connected;                 /* there was a connection, perhaps without TLS yet */
         int64_t took_us;                  /* the whole call */
         char *kept[HTTP_CLIENT_MAX_KEPT]; /* values of the headers to keep, or NULL; the caller frees them */
+        char *certificate;                /* the server's, in PEM, if it is kept; the caller frees it */
 };
 
 /**

@@ -8,6 +8,9 @@
 #include <strings.h>
 #include <sysexits.h>
 
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/dial.h"
@@ -19,6 +22,7 @@
 #include "cli/receiver_url.h"
 #include "cli/status.h"
 #include "cli/terminal.h"
+#include "config/certificate.h"
 #include "model/delivery_check.h"
 #include "model/judge.h"
 
@@ -78,6 +82,7 @@ post(const struct own_url *to, const char *address, const struct sign_input *sig
                                               .address = address,
                                               .ca_file = to->ca_file,
                                               .allows_any_name = to->ca_file != NULL,
+                                              .keeps_certificate = to->ca_file == NULL,
                                               .headers = (const char *const *)headers,
                                               .n_headers = DELIVERY_N_HEADERS + 1,
                                               .body = signing->body,
@@ -141,17 +146,37 @@ note_unreached(struct sending *sending, int os_error, const struct error *error)
         return UNREACHED;
 }
 
+/* How long the certificate of the URL is valid, which may be a proxy's. */
+static enum certificate_state
+check_certificate(const struct http_client_answer *answer, struct error *error)
+{
+        BIO *text = answer->certificate == NULL ? NULL : BIO_new_mem_buf(answer->certificate, -1);
+        X509 *own = text == NULL ? NULL : PEM_read_bio_X509(text, NULL, NULL, NULL);
+        enum certificate_state state =
+            own == NULL ? CERTIFICATE_VALID
+                        : certificate_single_state(own, clock_now_ms() / 1000, "the certificate", error);
+
+        X509_free(own);
+        (void)BIO_free(text);
+        return state;
+}
+
 /* Return what became of a delivery, after reporting it. If it is accepted, the trail knows it. */
 static enum outcome
 judge(struct sending *sending, const struct sign_input *signing, const struct http_client_answer *answer,
       int64_t sent_ms)
 {
         int64_t now_ms = clock_now_ms();
+        struct error error;
 
         sending->has_one_answered = 1;
         if (!doctor_answer_check(sending->doctor, signing, answer))
                 return answer->status == 429 ? THROTTLED : REFUSED;
-        doctor_pass(sending->doctor, "answered 200 in %" PRId64 " ms", now_ms - sent_ms);
+        if (check_certificate(answer, &error) == CERTIFICATE_VALID)
+                doctor_pass(sending->doctor, "answered 200 in %" PRId64 " ms", now_ms - sent_ms);
+        else
+                doctor_warn(sending->doctor, "answered 200 in %" PRId64 " ms; %s", now_ms - sent_ms,
+                            error.text);
         doctor_trail_add(sending->trail, signing->delivery_id, sending->address, sent_ms, now_ms);
         return ACCEPTED;
 }
@@ -173,6 +198,7 @@ send_signed(struct sending *sending, const struct own_url *to, const struct sign
                 outcome = answer.failure == HTTP_CLIENT_TIMED_OUT ? TIMED_OUT : REFUSED;
         }
         free(answer.body);
+        free(answer.certificate);
         sending->is_one_in_reach |= outcome != OUT_OF_REACH;
         if (outcome == REFUSED || outcome == THROTTLED)
                 sending->refused_ms = clock_monotonic_ms();

@@ -173,6 +173,30 @@ def test_certificate_of_a_proxy_with_the_proxy_protocol_is_not_trusted(installat
     expect(checkup, EX_UNAVAILABLE, "delivery https://", "see whether the URL, its certificate and proxies before it are right")
 
 
+def test_certificate_of_the_url_that_ends_soon(installation, tmp_path):
+    """The service delivers no more when it has. It may be a proxy's, which no file of this machine has."""
+    authority = Authority(tmp_path)
+    config = by_sockets(installation)
+    config["receiver"]["listen"] = [config["receiver"]["listen"], f"127.0.0.1:{free_port()}"]
+    installation.create_topics(config)
+    daemon = installation.daemon(config)
+
+    def served_with(days):
+        config.tls(*authority.issue(f"for-{days}-days", days=days))
+        daemon.start().wait_until_ready() if daemon.process is None else reload(daemon)
+        trusted = f'mount --bind {authority.certificate} /etc/ssl/certs/ca-certificates.crt; exec "$@"'
+        checkup = examine(installation, file_of(daemon), "--to", f"https://localhost:{config['receiver']['listen'][1].split(':')[1]}",
+                          wrapper=["unshare", "--mount", "sh", "-ec", trusted, "sh"])
+        assert checkup.status == 0, checkup.cause
+        (delivery,) = [line for line in checkup.lines if line[2:].startswith("delivery ")]
+        assert "answered 200 in " in delivery, delivery
+        return delivery
+
+    assert served_with(60).startswith("✓ ")
+    warning = served_with(5)
+    assert warning.startswith("! ") and "the certificate expires in " in warning, warning
+
+
 # Several addresses
 
 URL = "http://gateway.test:8080"
