@@ -27,6 +27,12 @@ clock_monotonic_ms(void)
 }
 
 int64_t
+clock_boot_ms(void)
+{
+        return read_clock(CLOCK_BOOTTIME);
+}
+
+int64_t
 clock_coarse_ms(void)
 {
         return read_clock(CLOCK_MONOTONIC_COARSE);

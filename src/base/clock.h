@@ -14,8 +14,11 @@ int64_t clock_now_ms(void);
 /* Return the milliseconds since an arbitrary point. Never steps; for deadlines and intervals. */
 int64_t clock_monotonic_ms(void);
 
+/* The same, also counting the time in which the machine was suspended. */
+int64_t clock_boot_ms(void);
+
 /*
- * The same, up to 10 ms behind, but ten times as fast, for use in every request. Do not mix it with
+ * Like clock_monotonic_ms(), up to 10 ms behind, but ten times as fast, for use in every request. Do not mix it with
  * clock_monotonic_ms() in one interval.
  */
 int64_t clock_coarse_ms(void);

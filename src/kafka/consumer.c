@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "config/kafka_properties.h"
 #include "kafka/client.h"
@@ -12,6 +13,7 @@
 #define SEEK_TIMEOUT_MS 1000
 #define API_API_VERSIONS 18
 #define COORDINATOR "GroupCoordinator" /* name of connections that carry no records */
+#define PAUSE_MS 4000 /* shorter than brokers need to replace a leader: broker.session.timeout.ms is 9 s */
 #define N_CONNECTIONS \
         1024 /* brokers whose ids are equal modulo this number share a counter, which is harmless */
 
@@ -27,7 +29,9 @@ struct consumer {
         void *arg;
         int closing;
         _Atomic uint32_t connections[N_CONNECTIONS]; /* number of connections so far, by broker id, */
-        uint32_t assigned_at[N_CONNECTIONS];         /* and at the last assignment */
+        uint32_t assigned_at[N_CONNECTIONS];         /* and n_pauses, at the last assignment */
+        uint32_t n_pauses;
+        int64_t polled_ms; /* by clock_boot_ms(); 0: never */
 };
 
 /*
@@ -240,6 +244,21 @@ classify(const struct consumer *consumer, const rd_kafka_message_t *message, int
 }
 
 /*
+ * While the process was stopped or the machine suspended, the leader may have changed and changed back, and
+ * the log may have been cut off, without a new connection. librdkafka before 2.1 does not notice that. So a
+ * pause counts as a new connection to each broker.
+ */
+static void
+note_pause(struct consumer *consumer)
+{
+        int64_t now_ms = clock_boot_ms();
+
+        if (consumer->polled_ms != 0 && now_ms - consumer->polled_ms >= PAUSE_MS)
+                consumer->n_pauses++;
+        consumer->polled_ms = now_ms;
+}
+
+/*
  * Return the next message, or NULL. After polling one message, take all queued ones as a batch, which costs a
  * third of polling each. The batch call would wait until the batch is full, so its timeout is 0.
  */
@@ -251,7 +270,9 @@ next_message(struct consumer *consumer, int timeout_ms)
 
         if (consumer->n_returned < consumer->n_ready)
                 return consumer->ready[consumer->n_returned++];
+        note_pause(consumer);
         message = rd_kafka_consumer_poll(consumer->client, timeout_ms);
+        note_pause(consumer);
         if (message == NULL)
                 return NULL;
         n = rd_kafka_consume_batch_queue(consumer->queue, 0, consumer->ready, READY_MAX);
@@ -286,8 +307,9 @@ consumer_assign(struct consumer *consumer, const rd_kafka_topic_partition_list_t
         rd_kafka_resp_err_t err;
 
         drop_ready(consumer);
+        note_pause(consumer);
         for (size_t i = 0; i < N_CONNECTIONS; i++)
-                consumer->assigned_at[i] = atomic_load(&consumer->connections[i]);
+                consumer->assigned_at[i] = atomic_load(&consumer->connections[i]) + consumer->n_pauses;
         err = assign(consumer->client, partitions);
         return err == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : error_set(error, "assign: %s", rd_kafka_err2str(err));
 }
@@ -342,9 +364,9 @@ consumer_origin(const struct consumer *consumer, const rd_kafka_message_t *messa
 {
         int32_t broker = rd_kafka_message_broker_id(message);
         uint32_t i = (uint32_t)broker % N_CONNECTIONS, first = consumer->assigned_at[i];
+        uint32_t now = atomic_load(&consumer->connections[i]) + consumer->n_pauses;
 
-        return (struct consumer_origin){1, consumer->number, broker, atomic_load(&consumer->connections[i]),
-                                        first == 0 ? 1 : first};
+        return (struct consumer_origin){1, consumer->number, broker, now, first == 0 ? 1 : first};
 }
 
 int

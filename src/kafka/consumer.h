@@ -72,7 +72,7 @@ void consumer_rejoin(struct consumer *consumer);
 /*
  * The log that a record was read from. While the origin stays the same, so does the log: it can be truncated
  * only when another broker becomes the leader, or when the leader restarts. The origin also changes when the
- * log does not: with each leader, and with each new connection. It does not include the leader epoch: a
+ * log does not: with each leader, with each new connection, and when the consumer was not polled for seconds. It does not include the leader epoch: a
  * record carries the epoch under which it was appended, which differs within one log; and librdkafka from 2.1
  * on, which exposes the epoch, detects truncation with it by itself.
  */
@@ -80,9 +80,9 @@ struct consumer_origin {
         int is_known;
         uint32_t consumer; /* number of the consumer in this process */
         int32_t broker;
-        /* Number of the consumer's connection to that broker when the record was polled, */
+        /* Number of the consumer's connections to that broker, and pauses, when the record was polled, */
         uint32_t connection;
-        /* and of the first connection over which it may have been fetched, when partitions were assigned. */
+        /* and of the first ones over which it may have been fetched, when partitions were assigned. */
         uint32_t earliest;
 };
 

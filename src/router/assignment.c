@@ -284,6 +284,10 @@ give_turn(struct assignment *assignment)
         if (first == NULL)
                 return;
         first->awaits_turn = 0;
+        for (size_t i = 0; i < partitions->n; i++) {
+                if (partitions->items[i]->awaits_turn)
+                        partition_doubt_origin(partitions->items[i]);
+        }
         assignment->turn_ms = clock_monotonic_ms();
         assignment->turn_next = first->next;
         if (first->id != before && !first->is_followed)

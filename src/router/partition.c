@@ -193,6 +193,12 @@ partition_note_origin(struct partition *partition, const struct consumer_origin 
         partition->known_origin = partition->origin;
 }
 
+void
+partition_doubt_origin(struct partition *partition)
+{
+        partition->origin.connection = 0; /* the first one is 1 */
+}
+
 int
 partition_is_unpublishable(const struct partition *partition, int64_t offset, int64_t timestamp_ms)
 {

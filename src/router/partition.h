@@ -221,6 +221,9 @@ void partition_note_change(struct partition *partition, int64_t offset, int64_t 
  */
 void partition_note_origin(struct partition *partition, const struct consumer_origin *origin);
 
+/* Its records are not read for a while: the next one counts as one from another origin. */
+void partition_doubt_origin(struct partition *partition);
+
 /* Whether this is the record that cannot be published. */
 int partition_is_unpublishable(const struct partition *partition, int64_t offset,
                                int64_t timestamp_ms) MUST_CHECK;

@@ -171,16 +171,17 @@ find(void *arg, int32_t id, uint64_t number)
 
 /*
  * A table can be written when it has committed records only, and of one log: while it is restored without
- * interruption, or when the record before decide_from has proved that. A followed partition rests without a
- * position.
+ * interruption, or when the record before decide_from has proved that, whose time must be known from the
+ * commit. A followed partition rests without a position.
  */
 static int
 is_committed(const struct partition *partition)
 {
         int is_known = partition->stage == PARTITION_POSITIONED ||
                        (partition->is_followed && partition->trouble == TROUBLE_NONE);
-        int is_of_one_log =
-            partition->anchor < 0 && (!partition->is_continued || partition->next == partition->decide_from);
+        int is_proved =
+            partition->next == partition->decide_from && partition->bare_offset != partition->decide_from;
+        int is_of_one_log = partition->anchor < 0 && (!partition->is_continued || is_proved);
 
         return partition->dedup != NULL && is_known && is_of_one_log &&
                partition->next <= partition->decide_from && partition->known_to <= partition->next;

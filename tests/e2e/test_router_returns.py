@@ -1,8 +1,12 @@
 """A router gets back partitions that another router has routed meanwhile, from a truncated log."""
 
+import contextlib
 import signal
 
+import confluent_kafka
 import pytest
+from confluent_kafka import ElectionType, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 import waiting
 from cluster import Cluster
@@ -81,6 +85,53 @@ def test_records_routed_by_another_router_are_known_when_the_partition_returns(t
             kafka.append([*later, last])
             wait_until_published(kafka, [*later, last])
             installation.clean_up()
+
+
+@pytest.mark.slow
+def test_log_that_is_cut_off_while_the_router_is_stopped(tmp_path):
+    """An unclean leader election loses records, and the first leader leads again: the router reads on over the same connection,
+    where the records that it has not read are below its offset."""
+    with Cluster(nodes=3) as brokers:
+        bootstrap = f"127.0.0.1:{brokers.nodes[3].port}"  # which answers all the time
+        installation = Installation(tmp_path, bootstrap)
+        kafka = installation.kafka
+        create_deliveries(installation, [[1, 2]], **{"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
+
+        def state_of_log():
+            """The leader, and the replicas in sync, by a client that knows only the broker that answers."""
+            with contextlib.suppress(confluent_kafka.KafkaException):
+                admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+                found = admin.list_topics(kafka.deliveries, timeout=5).topics[kafka.deliveries].partitions[0]
+                return found.leader, sorted(found.isrs)
+
+        def wait_for_log(*expected):
+            waiting.until(lambda: state_of_log() == expected, 90, lambda: f"{expected}, not {state_of_log()}")
+
+        config = installation.config("router")
+        config["kafka"]["session.timeout.ms"] = "45000"  # it stays a member
+        router = installation.start(config)
+        kept, again = [Delivery() for _ in range(50)], [Delivery() for _ in range(150)]
+        kafka.append(kept)
+        wait_for_log(1, [1, 2])
+        brokers.kill(2)
+        kafka.append([Delivery() for _ in range(50)])
+        kafka.wait_until_routed()
+        router.process.send_signal(signal.SIGSTOP)
+        try:
+            brokers.pause(1)
+            brokers.start_node(2)
+            wait_for_log(2, [2])
+            brokers.resume(1)
+            wait_for_log(2, [1, 2])
+            kafka.append(again)
+            admin = AdminClient({"bootstrap.servers": bootstrap})
+            admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(kafka.deliveries, 0)]).result(30)
+            wait_for_log(1, [1, 2])
+        finally:
+            router.process.send_signal(signal.SIGCONT)
+        wait_until_published(kafka, kept + again)
+        assert router.metric("gatepost_log_truncations_total") == 1
+        installation.clean_up()
 
 
 def test_offset_metadata_of_other_clients_are_ignored(installation):
