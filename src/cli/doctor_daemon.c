@@ -275,4 +275,5 @@ doctor_check_daemon(struct doctor *doctor)
         doctor_state_check(doctor);
         doctor_refusals_check(doctor);
         doctor_quarantine_check(doctor);
+        doctor_losses_check(doctor);
 }

@@ -36,6 +36,9 @@ void doctor_refusals_check(struct doctor *doctor);
 /* Warn of deliveries that the daemon has put into quarantine lately. */
 void doctor_quarantine_check(struct doctor *doctor);
 
+/* Warn of deliveries that the router has lately found to be lost. */
+void doctor_losses_check(struct doctor *doctor);
+
 /* Report that the router has put a test delivery into quarantine, for this reason. */
 void doctor_quarantine_report(struct doctor *doctor, const char *reason);
 

@@ -31,6 +31,7 @@ struct waiting {
         int64_t *committed;
         struct range *open; /* what open transactions hide */
         int n_open;
+        struct range deleted; /* of the first partition with such, before they were routed; empty: none */
 };
 
 /* Forget the partitions whose committed offset is beyond the first record that waits. Returns 0, or -1. */
@@ -46,6 +47,22 @@ drop_decided(struct waiting *waiting, const struct config *config, struct error 
         }
         waiting->n_open = doctor_transactions_look(waiting->offsets, waiting->open, waiting->n, error);
         return waiting->n_open < 0 ? -1 : 0;
+}
+
+/* Note a partition whose log begins after what was routed: retention has deleted what was in between. */
+static void
+note_deleted(struct waiting *waiting)
+{
+        size_t i = 0;
+
+        while (i < waiting->n &&
+               (waiting->committed[i] < 0 || waiting->committed[i] >= waiting->ranges[i].from))
+                i++;
+        if (i == waiting->n)
+                return;
+        waiting->deleted = waiting->ranges[i];
+        waiting->deleted.to = waiting->ranges[i].from;
+        waiting->deleted.from = waiting->committed[i];
 }
 
 /* Find the partitions in which records wait now. Returns as range_read(). */
@@ -68,6 +85,7 @@ find_waiting(struct waiting *waiting, const struct config *config, struct error 
         if (offsets_committed_so_far(waiting->offsets, config->deliveries_topic, (int32_t)waiting->n,
                                      waiting->committed, KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
                 return doctor_kafka_why(waiting->offsets);
+        note_deleted(waiting);
         for (size_t i = 0; i < waiting->n; i++) {
                 if (waiting->committed[i] > waiting->ranges[i].from)
                         waiting->ranges[i].from = waiting->committed[i];
@@ -160,7 +178,13 @@ wait_for_routers(struct doctor *doctor, struct waiting *waiting)
                 if (!is_done)
                         clock_sleep_ms(PAUSE_MS);
         } while (!is_done && clock_monotonic_ms() < until_ms && !terminal_is_interrupted());
-        if (is_done)
+        if (is_done && waiting->deleted.from < waiting->deleted.to)
+                doctor_warn(doctor,
+                            "in partition %" PRId32 ", the offsets %" PRId64 " to %" PRId64
+                            " were deleted before they were routed: their deliveries are lost here; gatepost "
+                            "audit counts them; let retention.ms be longer than routers may be down",
+                            waiting->deleted.partition, waiting->deleted.from, waiting->deleted.to - 1);
+        else if (is_done)
                 doctor_pass(doctor, "%zu, and in none a delivery waits without being decided", waiting->n);
         else if (terminal_is_interrupted())
                 doctor_skip(doctor, "interrupted");

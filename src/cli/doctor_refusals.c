@@ -8,7 +8,10 @@
 #include "cli/status.h"
 #include "model/delivery_check.h"
 
-/* Whether the daemon refuses requests that may well be deliveries, or puts deliveries into quarantine. */
+/*
+ * Whether the daemon refuses requests that may well be deliveries, puts deliveries into quarantine, or has
+ * found that some are lost.
+ */
 
 #define RECENT_S 3600
 
@@ -104,6 +107,46 @@ doctor_quarantine_check(struct doctor *doctor)
             "%.0f deliver%s quarantined by this router since its start, the last as %s: %s; consumers "
             "do not get them: gatepost quarantine list",
             n, n == 1 ? "y" : "ies", reason == NULL ? "" : reason, detail == NULL ? "" : detail);
+}
+
+/* Return a loss of this name if it happened lately, or NULL. */
+static const struct json_value *
+recent_loss(const struct doctor *doctor, const char *name)
+{
+        const struct json_value *loss = json_tree_get(doctor->status, name);
+
+        return status_number(loss, "count") > 0 && is_recent(loss) ? loss : NULL;
+}
+
+void
+doctor_losses_check(struct doctor *doctor)
+{
+        const struct json_value *deleted = recent_loss(doctor, "deletedBeforeRouting");
+        const struct json_value *truncations = recent_loss(doctor, "logTruncations");
+
+        if (json_tree_get(doctor->status, "deletedBeforeRouting") == NULL)
+                return; /* not a router, or an older daemon */
+        doctor_begin(doctor, "losses", "%s", "");
+        if (deleted == NULL && truncations == NULL) {
+                doctor_pass(doctor, "this router has found no delivery lost within an hour");
+                return;
+        }
+        if (deleted != NULL)
+                doctor_warn(
+                    doctor,
+                    "up to %.0f deliveries were deleted before they were routed, by this router since "
+                    "its start: they are lost here; ask the service to send them again, and let "
+                    "retention.ms of %s be longer than routers may be down",
+                    status_number(deleted, "count"), doctor->config->deliveries_topic);
+        if (deleted != NULL && truncations != NULL)
+                doctor_begin(doctor, "losses", "%s", "");
+        if (truncations != NULL)
+                doctor_warn(
+                    doctor,
+                    "Kafka has lost deliveries that it had acknowledged, %.0f time%s since the start of "
+                    "this router: the log of %s was cut off; gatepost audit shows what is affected",
+                    status_number(truncations, "count"), status_number(truncations, "count") == 1 ? "" : "s",
+                    doctor->config->deliveries_topic);
 }
 
 /* What to do about a reason to quarantine a test delivery. */

@@ -162,6 +162,19 @@ print_last_quarantined(const struct json_value *report)
         }
 }
 
+/* Print how often something was lost, if it was. */
+static void
+print_loss(const struct json_value *report, const char *name, const char *title)
+{
+        const struct json_value *loss = json_tree_get(report, name);
+
+        if (status_number(loss, "count") == 0)
+                return;
+        printf("%s: %.0f, last ", title, status_number(loss, "count"));
+        print_ago(loss, "timeSeconds");
+        printf(" ago\n");
+}
+
 static void
 print_router(const struct json_value *report)
 {
@@ -173,6 +186,8 @@ print_router(const struct json_value *report)
         printf("duplicates: %.0f\n", status_number(report, "duplicates"));
         print_counts(report, "quarantined");
         print_last_quarantined(report);
+        print_loss(report, "deletedBeforeRouting", "deleted before routing");
+        print_loss(report, "logTruncations", "logs cut off by Kafka");
         printf("transactions: %.0f committed, %.0f aborted\n", status_number(transactions, "committed"),
                status_number(transactions, "aborted"));
         printf("lag: %.0f records", status_number(report, "lagRecords"));

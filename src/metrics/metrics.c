@@ -303,40 +303,6 @@ metrics_count_transaction(struct metrics *metrics, int committed)
 }
 
 void
-metrics_set_partitions(struct metrics *metrics, const struct metrics_partition *partitions, size_t n)
-{
-        pthread_mutex_lock(&metrics->mutex);
-        metrics->partitions = mem_resize(metrics->partitions, n, sizeof(*partitions));
-        if (n > 0)
-                memcpy(metrics->partitions, partitions, n * sizeof(*partitions));
-        metrics->n_partitions = n;
-        pthread_mutex_unlock(&metrics->mutex);
-}
-
-void
-metrics_count_deleted(struct metrics *metrics, uint64_t n)
-{
-        atomic_fetch_add_explicit(&metrics->deleted, n, memory_order_relaxed);
-}
-
-void
-metrics_count_truncation(struct metrics *metrics)
-{
-        atomic_fetch_add_explicit(&metrics->truncations, 1, memory_order_relaxed);
-}
-
-void
-metrics_set_router(struct metrics *metrics, const struct metrics_router *router)
-{
-        atomic_store(&metrics->remembered_ids, router->remembered_ids);
-        atomic_store(&metrics->lag, router->lag);
-        atomic_store(&metrics->oldest_ms, router->oldest_ms);
-        atomic_store(&metrics->state_files, router->state_files);
-        atomic_store(&metrics->state_bytes, router->state_bytes);
-        atomic_store(&metrics->state_errors, router->state_errors);
-}
-
-void
 metrics_add_listener(struct metrics *metrics, const char *purpose, const char *address, const char *opened_by,
                      int has_tls)
 {

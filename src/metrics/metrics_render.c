@@ -308,32 +308,6 @@ render_connections(const struct metrics *metrics, FILE *out)
 }
 
 static void
-render_partitions(const struct metrics *metrics, FILE *out)
-{
-        pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&metrics->mutex;
-
-        pthread_mutex_lock(mutex);
-        exposition_head(out, "gatepost_router_partition_state", "gauge",
-                        "1 for the state of each partition assigned to this router or to none.");
-        for (size_t i = 0; i < metrics->n_partitions; i++)
-                fprintf(out,
-                        "gatepost_router_partition_state{partition=\"%d\",state=\"%s\",cause=\"%s\"} 1\n",
-                        (int)metrics->partitions[i].id, metrics->partitions[i].state,
-                        metrics->partitions[i].cause);
-        exposition_head(out, "gatepost_router_partition_lag_records", "gauge",
-                        "Records not routed yet, by partition.");
-        for (size_t i = 0; i < metrics->n_partitions; i++)
-                fprintf(out, "gatepost_router_partition_lag_records{partition=\"%d\"} %" PRIu64 "\n",
-                        (int)metrics->partitions[i].id, metrics->partitions[i].lag);
-        exposition_head(out, "gatepost_router_partition_restore_records", "gauge",
-                        "Records to be read for the dedup table before the partition is routed.");
-        for (size_t i = 0; i < metrics->n_partitions; i++)
-                fprintf(out, "gatepost_router_partition_restore_records{partition=\"%d\"} %" PRIu64 "\n",
-                        (int)metrics->partitions[i].id, metrics->partitions[i].to_read);
-        pthread_mutex_unlock(mutex);
-}
-
-static void
 render_events(const struct metrics *metrics, FILE *out)
 {
         exposition_head(out, "gatepost_events_total", "counter",
@@ -390,28 +364,7 @@ render_router(const struct metrics *metrics, FILE *out)
         exposition_histogram(out, "gatepost_delivery_seconds",
                              "Time from the reception of a delivery to the commit that publishes its event.",
                              &metrics->histograms[HISTOGRAM_DELIVERY]);
-        exposition_head(out, "gatepost_router_lag_records", "gauge",
-                        "Records not routed yet, of the partitions of this router.");
-        fprintf(out, "gatepost_router_lag_records %" PRIu64 "\n", metrics_get(&metrics->lag));
-        exposition_head(out, "gatepost_router_oldest_record_timestamp_seconds", "gauge",
-                        "Since when the oldest record not routed yet can have waited; 0 when there is none.");
-        fprintf(out, "gatepost_router_oldest_record_timestamp_seconds %.3f\n",
-                (double)metrics_get(&metrics->oldest_ms) / 1000);
-        render_partitions(metrics, out);
-        exposition_head(out, "gatepost_deleted_before_routing_total", "counter",
-                        "Records that retention deleted before they were routed.");
-        fprintf(out, "gatepost_deleted_before_routing_total %" PRIu64 "\n", metrics_get(&metrics->deleted));
-        exposition_head(out, "gatepost_log_truncations_total", "counter",
-                        "Times that Kafka lost records that had been routed.");
-        fprintf(out, "gatepost_log_truncations_total %" PRIu64 "\n", metrics_get(&metrics->truncations));
-        exposition_head(out, "gatepost_remembered_ids", "gauge", "Delivery-ids in the dedup tables.");
-        fprintf(out, "gatepost_remembered_ids %" PRIu64 "\n", metrics_get(&metrics->remembered_ids));
-        exposition_head(out, "gatepost_state_files", "gauge", "Files of the dedup tables.");
-        fprintf(out, "gatepost_state_files %" PRIu64 "\n", metrics_get(&metrics->state_files));
-        exposition_head(out, "gatepost_state_bytes", "gauge", "Size of these files.");
-        fprintf(out, "gatepost_state_bytes %" PRIu64 "\n", metrics_get(&metrics->state_bytes));
-        exposition_head(out, "gatepost_state_errors_total", "counter", "Failures to write these files.");
-        fprintf(out, "gatepost_state_errors_total %" PRIu64 "\n", metrics_get(&metrics->state_errors));
+        metrics_router_render(metrics, out);
 }
 
 char *

@@ -65,6 +65,12 @@ struct metrics_clients {
         counter queued_bytes;
 };
 
+/* How often something was lost, and when last, in seconds since the epoch; 0: never. */
+struct metrics_loss {
+        counter count;
+        counter time_s;
+};
+
 /* The last readings of all histograms, as a ring. For the main thread. */
 struct metrics_window {
         struct histogram_figures slots[METRICS_WINDOW_SLOTS][HISTOGRAM_N];
@@ -90,9 +96,9 @@ struct metrics {
         counter state_bytes;
         counter state_errors;
         counter lag;
-        counter oldest_ms; /* since the epoch; 0: no record waits */
-        counter deleted;
-        counter truncations;
+        counter oldest_ms;           /* since the epoch; 0: no record waits */
+        struct metrics_loss deleted; /* records, before they were routed */
+        struct metrics_loss truncations;
         pthread_mutex_t mutex; /* protects the partitions */
         struct metrics_partition *partitions;
         size_t n_partitions;
@@ -126,8 +132,9 @@ const struct histogram_figures *metrics_window_start(const struct metrics *metri
 /* Return the label of a role's Kafka clients, or NULL when this process does not have the role. */
 const char *metrics_client_name(const struct metrics *metrics, enum metrics_client client);
 
-/* Write the metrics of the spool, if there is one. */
+/* Write the metrics of the spool, if there is one; of the router's partitions. */
 void metrics_spool_render(const struct metrics *metrics, FILE *out);
+void metrics_router_render(const struct metrics *metrics, FILE *out);
 
 /* A version, by the name of its label in gatepost_build_info; the first is that of this program. */
 struct metrics_version {

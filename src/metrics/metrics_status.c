@@ -242,26 +242,6 @@ put_receiver(struct status_writer *writer)
 }
 
 static void
-put_partitions(struct status_writer *writer)
-{
-        json_open_array(writer->json, "partitions");
-        for (size_t i = 0; i < writer->n_partitions; i++) {
-                json_open_object(writer->json, NULL);
-                json_number(writer->json, "partition", writer->partitions[i].id);
-                status_writer_text(writer, "state", writer->partitions[i].state);
-                status_writer_text(writer, "cause", writer->partitions[i].cause);
-                put_count(writer, "lagRecords", writer->partitions[i].lag);
-                put_count(writer, "restoreRecords", writer->partitions[i].to_read);
-                if (writer->partitions[i].committed < 0)
-                        json_null(writer->json, "committedOffset");
-                else
-                        json_number(writer->json, "committedOffset", writer->partitions[i].committed);
-                json_close_object(writer->json);
-        }
-        json_close_array(writer->json);
-}
-
-static void
 put_events(struct status_writer *writer)
 {
         json_open_object(writer->json, "events");
@@ -318,17 +298,6 @@ put_recently_quarantined(struct status_writer *writer)
 }
 
 static void
-put_oldest(struct status_writer *writer)
-{
-        uint64_t oldest_ms = metrics_get(&writer->metrics->oldest_ms);
-
-        if (oldest_ms == 0)
-                json_null(writer->json, "oldestRecordSeconds");
-        else
-                json_number(writer->json, "oldestRecordSeconds", (int64_t)(oldest_ms / 1000));
-}
-
-static void
 put_router(struct status_writer *writer)
 {
         const struct metrics *metrics = writer->metrics;
@@ -339,17 +308,7 @@ put_router(struct status_writer *writer)
         put_count(writer, "committed", metrics_get(&metrics->transactions[1]));
         put_count(writer, "aborted", metrics_get(&metrics->transactions[0]));
         json_close_object(writer->json);
-        put_count(writer, "lagRecords", metrics_get(&metrics->lag));
-        put_oldest(writer);
-        put_count(writer, "rememberedIds", metrics_get(&metrics->remembered_ids));
-        if (metrics->config->state != NULL) {
-                json_open_object(writer->json, "state");
-                put_count(writer, "files", metrics_get(&metrics->state_files));
-                put_count(writer, "bytes", metrics_get(&metrics->state_bytes));
-                put_count(writer, "errors", metrics_get(&metrics->state_errors));
-                json_close_object(writer->json);
-        }
-        put_partitions(writer);
+        metrics_router_status(writer);
         put_histogram(writer, "deliverySeconds", HISTOGRAM_DELIVERY);
         put_histogram(writer, "commitSeconds", HISTOGRAM_COMMIT);
         put_histogram(writer, "batchRecords", HISTOGRAM_BATCH_RECORDS);

@@ -4,7 +4,10 @@
 #include "base/json.h"
 #include "metrics/metrics.h"
 
-/* Writes the JSON of /status, for metrics_status.c, metrics_configuration.c and metrics_spool.c. */
+/*
+ * Writes the JSON of /status, for metrics_status.c, metrics_configuration.c, metrics_router.c and
+ * metrics_spool.c.
+ */
 struct status_writer {
         const struct metrics *metrics;
         struct json_writer *json;
@@ -27,8 +30,12 @@ void status_writer_fraction(struct status_writer *writer, const char *name, doub
 void status_writer_figures(struct status_writer *writer, const struct histogram_scale *scale,
                            const struct histogram_figures *figures);
 
-/* Write the member `configuration`; the member `spool`, if there is a spool. */
+/*
+ * Write the member `configuration`; what is known of the router's partitions; the member `spool`, if there is
+ * a spool.
+ */
 void metrics_configuration(struct status_writer *writer);
+void metrics_router_status(struct status_writer *writer);
 void metrics_spool_status(struct status_writer *writer);
 
 #endif

@@ -23,7 +23,7 @@ import http_client
 import protocol
 import waiting
 from accounts import Accounts
-from audit_side import audit
+from audit_side import audit, drop_first
 from authority import Authority
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
 from fake_service import FakeService, answers
@@ -1414,6 +1414,43 @@ def test_genuine_deliveries_in_quarantine_are_a_warning(installation, apart):
     checkup = examine(installation, file_of(router), "--to", f"http://{receiver.address}")
     expect(checkup, EX_CONFIG, "answered 401 (INVALID_SIGNATURE)", "if it is [source invoicing]", "the same secret_file of it", "verify = on",
            "then reload both")
+
+
+def test_deliveries_deleted_before_they_were_routed_are_a_warning(installation):
+    """By retention while no router runs: the routed partition says it by the router, one without a router by its offsets."""
+    installation.create_topics(partitions=1)
+    router = installation.daemon(by_sockets(installation, "router")).start().wait_until_ready()
+    assert "✓ losses: this router has found no delivery lost within an hour" in examine(installation, file_of(router)).lines
+    kafka = installation.kafka
+    kafka.append([Delivery() for _ in range(2)])
+    kafka.wait_until_routed()
+    router.stop()
+    kafka.append([Delivery() for _ in range(5)])
+    drop_first(kafka, kafka.deliveries, 7)
+    without = by_sockets(installation, "router")
+    without["admin"]["listen"] = "off"
+    (warning,) = [line for line in examine(installation, without, "--no-send").having("!") if line.startswith("! partitions ")]
+    assert warning.startswith(f"! partitions {kafka.deliveries}: in partition 0, the offsets 2 to 6 were deleted before they were routed"), warning
+    router.start().wait_until_ready()
+    waiting.until(lambda: router.metric("gatepost_deleted_before_routing_total") == 5, 30, "the router to count them")
+    kafka.append([Delivery()])
+    kafka.wait_until_routed()
+    checkup = examine(installation, file_of(router))
+    (warning,) = checkup.having("!")
+    assert checkup.status == 0 and warning.startswith("! losses: up to 5 deliveries were deleted before they were routed"), warning
+    assert status_of(router)["deletedBeforeRouting"]["timeSeconds"] > time.time() - 600
+    assert "deleted before routing: 5, last " in installation.gatepost("status", config=file_of(router)).stdout
+
+
+@pytest.mark.parametrize("age_s, is_told", [(60, True), (7200, False)])
+def test_log_that_kafka_has_cut_off_is_a_warning(offline, service, age_s, is_told):
+    """Of a report with a truncation of that age."""
+    config = offline.config("router")
+    config["admin"]["listen"] = service.url.split("/")[2]
+    checkup = with_status(offline, service, file := str(config.write()), {"file": file},
+                          logTruncations={"count": 1, "timeSeconds": int(time.time()) - age_s}, deletedBeforeRouting={"count": 0})
+    lines = [line for line in checkup.lines if line[2:].startswith("losses")]
+    assert [line.startswith("! losses: Kafka has lost deliveries that it had acknowledged, 1 time since ") for line in lines] == [is_told], lines
 
 
 def test_router_that_verifies_the_delivery_by_another_secret(installation, apart):
