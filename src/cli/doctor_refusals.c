@@ -1,10 +1,12 @@
 #include "cli/doctor_daemon.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "cli/own_url.h"
 #include "cli/status.h"
 #include "model/delivery_check.h"
 
@@ -21,16 +23,6 @@ is_recent(const struct json_value *event)
         return (double)clock_now_ms() / 1000 - status_number(event, "timeSeconds") <= RECENT_S;
 }
 
-/* Whether a refusal is recent, and not one of a request of this command. */
-static int
-matters(const struct json_value *refusal)
-{
-        const char *detail = json_tree_text(refusal, "detail");
-
-        return is_recent(refusal) &&
-               (detail == NULL || strncmp(detail, DELIVERY_PROBE_MARK, strlen(DELIVERY_PROBE_MARK)) != 0);
-}
-
 static const char *
 outcome_of(const struct json_value *refusal)
 {
@@ -39,15 +31,75 @@ outcome_of(const struct json_value *refusal)
         return outcome == NULL ? "" : outcome;
 }
 
+/* Whether a connection was closed before a request. */
+static int
+is_closing(const struct json_value *refusal)
+{
+        const struct json_value *status = json_tree_get(refusal, "status");
+
+        return status != NULL && status->type == JSON_NULL;
+}
+
+/* Whether connections of this machine to a listener come from this address. */
+static int
+is_own_address(const struct doctor *doctor, const char *text)
+{
+        struct address client, reached;
+        struct own_address own;
+
+        if (strcmp(text, "-") == 0 || strcmp(text, "127.0.0.1") == 0)
+                return 1; /* a Unix-domain socket; any address of the loopback interface */
+        if (address_parse(text, strlen(text), &client) != 0)
+                return 0;
+        for (size_t i = 0; i < doctor->config->n_listen; i++) {
+                if (own_url_address(&doctor->config->listen[i], &own) != 0)
+                        continue;
+                address_from_socket((const struct sockaddr *)&own.storage, &reached);
+                if (memcmp(&client, &reached, sizeof(client)) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
+/*
+ * Whether a refusal may be of a request of this command. It has no certificate of a client, and its machine
+ * may be no trusted proxy: what the receiver then closes cannot be told apart by more than the address.
+ */
+static int
+may_be_own(const struct doctor *doctor, const struct json_value *refusal)
+{
+        const char *detail = json_tree_text(refusal, "detail"), *client = json_tree_text(refusal, "client");
+
+        if (is_closing(refusal))
+                return client != NULL && is_own_address(doctor, client) &&
+                       (strcmp(outcome_of(refusal), "handshake_failed") == 0 ||
+                        strcmp(outcome_of(refusal), "no_proxy") == 0);
+        return detail != NULL && strncmp(detail, DELIVERY_PROBE_MARK, strlen(DELIVERY_PROBE_MARK)) == 0;
+}
+
 /* How little an outcome tells of genuine deliveries: strangers, too, cause the last ones. */
 static size_t
 rank(const struct json_value *refusal)
 {
-        static const char *const outcomes[] = {"stale_genuine",     "forbidden",   "forged",
-                                               "malformed",         "too_large",   "error",
-                                               "stale_unchecked",   "stale",       "throttled",
-                                               "unavailable",       "bad_request", "not_found",
-                                               "method_not_allowed"};
+        static const char *const outcomes[] = {"stale_genuine",
+                                               "forbidden",
+                                               "forged",
+                                               "malformed",
+                                               "too_large",
+                                               "error",
+                                               "no_proxy",
+                                               "per_address",
+                                               "stale_unchecked",
+                                               "stale",
+                                               "throttled",
+                                               "unavailable",
+                                               "full",
+                                               "made_room",
+                                               "proxy_header",
+                                               "bad_request",
+                                               "not_found",
+                                               "method_not_allowed",
+                                               "handshake_failed"};
         size_t i = 0;
 
         while (i < ARRAY_LEN(outcomes) && strcmp(outcome_of(refusal), outcomes[i]) != 0)
@@ -60,15 +112,16 @@ doctor_refusals_check(struct doctor *doctor)
 {
         const struct json_value *refusals = json_tree_get(doctor->status, "refusals"), *shown = NULL;
         const char *detail;
-        double n = 0, n_alike = 0;
+        char refused[64] = "", closed[64] = "";
+        double n = 0, n_closed = 0, n_alike = 0;
 
         if (refusals == NULL)
                 return; /* not a receiver, or an older daemon */
         doctor_begin(doctor, "refusals", "%s", "");
         for (const struct json_value *each = refusals->first; each != NULL; each = each->next) {
-                if (!matters(each))
+                if (!is_recent(each) || may_be_own(doctor, each))
                         continue;
-                n += status_number(each, "count");
+                *(is_closing(each) ? &n_closed : &n) += status_number(each, "count");
                 if (shown == NULL || rank(each) < rank(shown)) { /* the newest is the first */
                         shown = each;
                         n_alike = 0;
@@ -81,8 +134,13 @@ doctor_refusals_check(struct doctor *doctor)
                 return;
         }
         detail = json_tree_text(shown, "detail");
-        doctor_warn(doctor, "%.0f request%s refused, %.0f as %s, the last: %s; see gatepost status", n,
-                    n == 1 ? "" : "s", n_alike, outcome_of(shown), detail == NULL ? "" : detail);
+        if (n_closed > 0)
+                (void)snprintf(closed, sizeof(closed), "%s%.0f connection%s closed before a request",
+                               n > 0 ? " and " : "", n_closed, n_closed == 1 ? "" : "s");
+        if (n > 0)
+                (void)snprintf(refused, sizeof(refused), "%.0f request%s refused", n, n == 1 ? "" : "s");
+        doctor_warn(doctor, "%s%s, %.0f as %s, the last: %s; see gatepost status", refused, closed, n_alike,
+                    outcome_of(shown), detail == NULL ? "" : detail);
 }
 
 void

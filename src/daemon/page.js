@@ -213,7 +213,7 @@
     setText(byId("refused-count"), refused + failed === 0 ? "" : `${requestsIn(numbers, "refused", "failed")} since the start`);
     fillEvents("refusals", status.refusals ?? [], (each) => [
       { at: each.timeSeconds, small: each.count > 1 ? [`${grouped(each.count)} times`] : [] },
-      { text: each.outcome, small: [joined([each.source, String(each.status)])] },
+      { text: each.outcome, small: [joined([each.source, each.status ? String(each.status) : "connection closed"])] },
       { text: each.detail || "–", small: [joined([each.client && `from ${each.client}`, each.requestId && `request ${each.requestId}`])] }]);
     byId("refusals-empty").hidden = refused + failed > 0 || (status.refusals ?? []).length > 0;
   }

@@ -89,19 +89,21 @@ gate_evhttp_is_gone(const struct connection *connection)
         return event_cb == NULL;
 }
 
-/* Send close_notify, or log why the session has failed. */
-static void
+/* Send close_notify, or log why the session has failed. Return the reason, a constant, or NULL. */
+static const char *
 end_session(struct connection *connection, enum http_end why)
 {
         SSL *session = connection->stream.session;
         unsigned long code = connection->stream.tls_error;
+        const char *reason = NULL;
 
         if (session == NULL)
-                return;
+                return NULL;
         if (why == HTTP_END_CLOSED || why == HTTP_END_HANDSHAKE_FAILED)
-                tls_log_end(session, connection->state == GATE_HANDSHAKE, code, &connection->client);
+                reason = tls_log_end(session, connection->state == GATE_HANDSHAKE, code, &connection->client);
         if (code == 0)
                 tls_say_goodbye(session);
+        return reason;
 }
 
 void
@@ -124,15 +126,18 @@ void
 gate_end(struct connection *connection, enum http_end why)
 {
         struct connections *all = connection->all;
+        const char *reason;
 
         if (connection->state == GATE_ENDED)
                 return;
         if (why == HTTP_END_CLOSED)
                 why = connection->state == GATE_HANDSHAKE ? HTTP_END_HANDSHAKE_FAILED : connection->end;
-        end_session(connection, why);
+        reason = end_session(connection, why);
         gate_drop_request(connection);
         stream_stop(&connection->stream);
         connections_count_out(connection, why);
+        if (all->callbacks.on_closed != NULL)
+                all->callbacks.on_closed(why, reason, &connection->client, all->arg);
         if (connection->is_counted)
                 clients_disconnect(all->limits.clients, &connection->client);
         connections_move(connection, GATE_ENDED);

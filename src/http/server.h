@@ -76,6 +76,12 @@ struct http_callbacks {
          * The gate has refused a request by itself, with status 400, 408, 413, 414, 417, 501 or 503.
          */
         void (*on_refused)(const struct http_refusal *refusal, void *arg);
+
+        /*
+         * A connection has ended. reason is why its TLS session failed, a constant; NULL if it did not, or if
+         * the client only closed it.
+         */
+        void (*on_closed)(enum http_end end, const char *reason, const struct address *client, void *arg);
 };
 
 /**

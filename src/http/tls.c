@@ -244,18 +244,19 @@ reason_of(const SSL *session, int in_handshake, unsigned long code)
         return reason == NULL ? "the client has gone" : reason;
 }
 
-void
+const char *
 tls_log_end(const SSL *session, int in_handshake, unsigned long code, const struct address *client)
 {
         const char *reason = reason_of(session, in_handshake, code);
         char quoted[LOG_QUOTED_SIZE], address[ADDRESS_TEXT_SIZE];
 
         if (reason == NULL)
-                return;
+                return NULL;
         log_flood(sum_of(in_handshake ? &handshakes : &sessions, reason), LOG_LEVEL_NOTICE,
                   "%s reason=%s last_client=%s",
                   in_handshake ? "TLS handshakes failed" : "TLS sessions broke", log_quote(reason, quoted),
                   address_format(client, address));
+        return reason;
 }
 
 void

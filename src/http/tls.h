@@ -38,9 +38,11 @@ void tls_say_goodbye(SSL *session);
 /**
  * tls_log_end(session, in_handshake, code, client):
  * Log why a session has failed, in its handshake or later, together with others that failed for the same
- * reason. code is OpenSSL's, or 0. A session that was only closed is not logged.
+ * reason. code is OpenSSL's, or 0. A session that was only closed is not logged. Return the reason, a
+ * constant, or NULL when nothing was logged.
  */
-void tls_log_end(const SSL *session, int in_handshake, unsigned long code, const struct address *client);
+const char *tls_log_end(const SSL *session, int in_handshake, unsigned long code,
+                        const struct address *client);
 
 /* Log that a handshake took longer than handshake_timeout. */
 void tls_log_timeout(const struct address *client);

@@ -217,7 +217,10 @@ put_refusals(struct status_writer *writer)
                 put_count(writer, "count", events[i].count);
                 status_writer_text(writer, "source", events[i].source);
                 status_writer_text(writer, "outcome", events[i].outcome);
-                json_number(writer->json, "status", events[i].status);
+                if (events[i].status == 0)
+                        json_null(writer->json, "status"); /* a connection that was closed before a request */
+                else
+                        json_number(writer->json, "status", events[i].status);
                 status_writer_text(writer, "client", address_format(&events[i].client, client));
                 status_writer_text(writer, "requestId", events[i].request_id);
                 status_writer_text(writer, "detail", events[i].detail);

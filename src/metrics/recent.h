@@ -25,7 +25,7 @@ struct recent_event {
         int64_t time_s;                  /* of the last time */
         uint64_t count;
         /* Of the last refusal; zero for a record. */
-        int status;
+        int status; /* also zero for a connection that was closed before a request */
         struct address client;
         char request_id[RECENT_NAME_SIZE];
         /* Of the record; zero for a refusal. */

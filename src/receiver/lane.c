@@ -139,6 +139,14 @@ on_refused(const struct http_refusal *refusal, void *arg)
         receiver_shared_refused(lane->shared, &refused);
 }
 
+static void
+on_closed(enum http_end end, const char *reason, const struct address *client, void *arg)
+{
+        const struct lane *lane = arg;
+
+        receiver_shared_closed(lane->shared, end, reason, client);
+}
+
 /* Fill in the limits of the newest configuration, which the lane holds while they point into it. */
 static void
 take_limits(struct lane *lane, struct http_limits *limits)
@@ -293,7 +301,8 @@ open_base(void)
 static int
 open_server(struct lane *lane, const int *listeners, size_t n)
 {
-        static const struct http_callbacks callbacks = {on_head, on_complete, on_request, on_refused};
+        static const struct http_callbacks callbacks = {on_head, on_complete, on_request, on_refused,
+                                                        on_closed};
         struct http_limits limits;
 
         take_limits(lane, &limits);

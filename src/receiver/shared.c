@@ -291,6 +291,39 @@ note_recent(const struct receiver_shared *shared, const struct receiver_refused 
         recent_note(metrics_recent_refusals(shared->metrics), &event);
 }
 
+/* Write why the receiver has closed a connection without a request. Returns whether it has. */
+static int
+describe_closed(enum http_end end, const char *reason, const struct address *client,
+                char detail[RECENT_DETAIL_SIZE])
+{
+        static const char *const formats[HTTP_N_ENDS] = {
+            [HTTP_END_PROXY_HEADER] =
+                "no valid header of the PROXY protocol from %s; proxy_protocol = required",
+            [HTTP_END_HANDSHAKE_FAILED] = "the TLS handshake with %s failed: %s",
+            [HTTP_END_MADE_ROOM] = "closed for another connection: max_connections were open, or no file "
+                                   "descriptor was left",
+            [HTTP_END_FULL] = "max_connections were open, and none of the others could be closed",
+            [HTTP_END_PER_ADDRESS] = "%s had max_connections_per_address open already",
+            [HTTP_END_NO_PROXY] = "%s is no trusted_proxy; proxy_protocol = required",
+        };
+        char text[ADDRESS_TEXT_SIZE];
+
+        if (formats[end] == NULL || (end == HTTP_END_HANDSHAKE_FAILED && reason == NULL))
+                return 0;
+        (void)snprintf(detail, RECENT_DETAIL_SIZE, formats[end], address_format(client, text), reason);
+        return 1;
+}
+
+void
+receiver_shared_closed(const struct receiver_shared *shared, enum http_end end, const char *reason,
+                       const struct address *client)
+{
+        struct recent_event event = {.outcome = http_end_name(end), .client = *client};
+
+        if (describe_closed(end, reason, client, event.detail))
+                recent_note(metrics_recent_refusals(shared->metrics), &event);
+}
+
 void
 receiver_shared_refused(struct receiver_shared *shared, const struct receiver_refused *refused)
 {

@@ -101,6 +101,13 @@ struct receiver_refused {
 /* Count a refusal, against the client as well if it is the client's fault, and log it, rate-limited. */
 void receiver_shared_refused(struct receiver_shared *shared, const struct receiver_refused *refused);
 
+/*
+ * Note a connection that ended, among the last refusals, if it was closed before a request: that may have
+ * been a delivery. reason is why its TLS handshake failed; NULL if it did not, or if the client sent nothing.
+ */
+void receiver_shared_closed(const struct receiver_shared *shared, enum http_end end, const char *reason,
+                            const struct address *client);
+
 /**
  * receiver_shared_may_check_stale(shared, bytes, now_us):
  * Whether to spend time on hashing a body for a delivery that is refused as stale anyway: up to 8 MiB a

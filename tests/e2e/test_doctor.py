@@ -1268,6 +1268,70 @@ def test_its_own_refused_delivery_is_marked_and_no_warning(installation, stopped
     assert "✓ refusals: no delivery refused within an hour" in examine(installation, file_of(daemon)).lines
 
 
+def closed_by(address, source, context=None):
+    """Connect from another address of the loopback interface until the receiver closes the connection without an answer."""
+    host, port = address.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=30, source_address=(source, 0)) as plain, contextlib.suppress(OSError):
+        with contextlib.nullcontext(plain) if context is None else context.wrap_socket(plain) as connection:
+            connection.sendall(b"POST /webhooks/invoicing HTTP/1.1\r\n")
+            assert connection.recv(1) == b""
+
+
+def closing(daemon, outcome):
+    """What /status has of connections that were closed for a reason."""
+    return [each for each in status_of(daemon)["refusals"] if each["outcome"] == outcome]
+
+
+def test_connections_beyond_the_limit_of_an_address_are_a_warning(installation, stopped):
+    stopped.config["receiver"].update({"listen": "127.0.0.1:0", "max_connections_per_address": 1})
+    daemon = stopped.start().wait_until_ready()
+    host, port = daemon.address.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=30, source_address=("127.0.0.9", 0)) as first:
+        first.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")  # so it is counted before the next ones
+        assert b" 404 " in first.recv(65536)
+        for _ in range(3):
+            closed_by(daemon.address, "127.0.0.9")
+    (found,) = closing(daemon, "per_address")
+    assert (found["count"], found["client"], found["status"]) == (3, "127.0.0.9", None) and time.time() - found["timeSeconds"] < 600
+    checkup = examine(installation, file_of(daemon))
+    (warning,) = checkup.having("!")
+    assert checkup.status == 0 and warning == ("! refusals: 1 request refused and 3 connections closed before a request, 3 as per_address, the last: "
+                                               "127.0.0.9 had max_connections_per_address open already; see gatepost status")
+    assert "127.0.0.9 had max_connections_per_address open already" in installation.gatepost("status", config=file_of(daemon)).stdout
+
+
+@pytest.mark.parametrize("trusted, outcome, words", [("192.0.2.1", "no_proxy", "127.0.0.9 is no trusted_proxy"),
+                                                     ("127.0.0.0/8", "proxy_header", "no valid header of the PROXY protocol from 127.0.0.9")])
+def test_proxy_whose_connections_are_closed_is_a_warning(installation, stopped, trusted, outcome, words):
+    """But not the connections of doctor itself, which is no trusted proxy either."""
+    stopped.config["receiver"].update({"trusted_proxy": trusted, "proxy_protocol": "required", "listen": f"127.0.0.1:{free_port()}"})
+    daemon = stopped.start().wait_until_ready()
+    for _ in range(2):
+        assert "✓ refusals: no delivery refused within an hour" in examine(installation, file_of(daemon)).lines
+    for _ in range(2):
+        closed_by(stopped.config["receiver"]["listen"], "127.0.0.9")
+    (warning,) = examine(installation, file_of(daemon)).having("!")
+    assert warning.startswith(f"! refusals: 2 connections closed before a request, 2 as {outcome}, the last: {words}; proxy_protocol"), warning
+
+
+def test_failed_handshakes_are_a_warning(installation, stopped, authority, tmp_path):
+    """But not those of doctor itself, which has no certificate of a client."""
+    stopped.config.tls(*authority.issue("refusing"))
+    stopped.config["receiver"].update({"tls_client_ca_file": authority.certificate, "listen": f"127.0.0.1:{free_port()}"})
+    daemon = stopped.start().wait_until_ready()
+    for _ in range(2):
+        assert "✓ refusals: no delivery refused within an hour" in examine(installation, file_of(daemon)).lines
+    assert closing(daemon, "handshake_failed")
+    other = Authority(tmp_path)
+    context = ssl._create_unverified_context()
+    context.load_cert_chain(*other.issue("of-another-authority"))
+    closed_by(stopped.config["receiver"]["listen"], "127.0.0.9", context)
+    waiting.until(lambda: any(each["client"] == "127.0.0.9" for each in closing(daemon, "handshake_failed")), 30, "the failed handshake")
+    (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if line.startswith("! refusals")]
+    assert warning.startswith("! refusals: 1 connection closed before a request, 1 as handshake_failed, the last: the TLS handshake with 127.0.0.9 "
+                              "failed: "), warning
+
+
 def test_another_program_on_the_port(installation, stopped):
     with FakeService() as service:
         stopped.config["receiver"]["listen"] = service.url.split("/")[2]
