@@ -53,6 +53,25 @@ on_finding(const struct topic_finding *finding, void *arg)
                 doctor_remedy(doctor, "gatepost topics list shows what each topic needs");
 }
 
+/*
+ * Kafka since 3.7 takes the number of replicas if min.insync.replicas is above it (KAFKA-15583). Brokers do not
+ * tell their version.
+ */
+static void
+check_minimum(struct topic_report *report)
+{
+        const struct topic_state *state = report->state;
+
+        if (!state->exists || !state->settings_known || state->min_insync_replicas <= state->replicas)
+                return;
+        report->n++;
+        doctor_warn(
+            report->doctor,
+            "min.insync.replicas (%d) is above the number of replicas (%d): Kafka before 3.7 takes no "
+            "records for it; add replicas by kafka-reassign-partitions.sh, or set it to at most %d",
+            (int)state->min_insync_replicas, state->replicas, state->replicas);
+}
+
 /* Whether Kafka takes records for every partition now: that takes a leader, and enough replicas in sync. */
 static void
 check_writable(struct topic_report *report)
@@ -71,8 +90,10 @@ check_writable(struct topic_report *report)
                             "a partition has %d replica%s in sync, fewer than min.insync.replicas (%d), so "
                             "that Kafka takes no records for it",
                             state->in_sync, state->in_sync == 1 ? "" : "s", (int)state->min_insync_replicas);
-        else
+        else {
+                check_minimum(report);
                 return;
+        }
         report->n++;
         doctor_remedy(doctor, "start the brokers that are down, or see their logs: kafka-topics.sh "
                               "--bootstrap-server BROKER --describe --unavailable-partitions "

@@ -38,7 +38,7 @@ struct topic_state {
         int hidden; /* the account may not even know whether it exists */
         int partitions;
         int replicas;       /* the minimum of all partitions */
-        int in_sync;        /* likewise, of those that have a leader */
+        int in_sync;        /* likewise, of those with a leader that lack some; INT_MAX: none does */
         int leaderless;     /* partitions without a leader */
         int settings_known; /* 0: the account may not read them, and the members below are 0 */
         int compacted;

@@ -57,7 +57,7 @@ read_topic(struct topic_state *state, const struct rd_kafka_metadata_topic *topi
                         state->replicas = partition->replica_cnt;
                 if (partition->leader < 0)
                         state->leaderless++;
-                else if (partition->isr_cnt < state->in_sync)
+                else if (partition->isr_cnt < partition->replica_cnt && partition->isr_cnt < state->in_sync)
                         state->in_sync = partition->isr_cnt;
         }
 }

@@ -599,6 +599,17 @@ def test_too_few_replicas_in_sync(tmp_path):
     assert any(line.startswith(f"✓ topic {site.prefix}.quarantine") for line in checkup.lines)
 
 
+def test_fewer_replicas_than_the_minimum_in_sync_are_a_warning(installation, stopped):
+    """Kafka since 3.7 takes the number of replicas then: the test delivery is routed."""
+    for topic in (installation.kafka.deliveries, installation.kafka.quarantine):
+        installation.kafka.configure(topic, "min.insync.replicas", "2")
+    daemon = stopped.start().wait_until_ready()
+    checkup = examine(installation, file_of(daemon))
+    assert checkup.status == 0 and any(line.startswith("✓ router ") for line in checkup.lines), checkup.lines
+    assert [line.partition(": ")[2].partition(":")[0] for line in checkup.having("!")] == [
+        "min.insync.replicas (2) is above the number of replicas (1)"] * 2, checkup.lines
+
+
 def test_topics_with_one_replica_on_several_brokers(tmp_path):
     """Also those of Kafka itself, which a router needs as much."""
     with Cluster(nodes=3, properties={"offsets.topic.replication.factor": 1, "transaction.state.log.replication.factor": 1,
