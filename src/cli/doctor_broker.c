@@ -132,20 +132,54 @@ verifies(const struct check *check)
         return (SSL_get_verify_mode(check->dial.session) & SSL_VERIFY_PEER) != 0;
 }
 
+/* Judge how long the broker's certificate is valid, and the authorities by which it is verified, if it is. */
+static enum certificate_state
+judge_chain(const struct check *check, struct error *error)
+{
+        const STACK_OF(X509) *chain = verifies(check) ? SSL_get0_verified_chain(check->dial.session)
+                                                      : SSL_get_peer_cert_chain(check->dial.session);
+
+        return certificate_chain_state(chain, clock_now_ms() / 1000, "the broker's certificate", error);
+}
+
 /* Librdkafka refuses a certificate that has expired, too, unless it verifies none. */
 static void
 report_secured(struct check *check)
 {
         const char *version = SSL_get_version(check->dial.session), *not = verifies(check) ? "" : "not ";
-        X509 *leaf = SSL_get1_peer_certificate(check->dial.session);
         struct error error;
 
-        if (leaf == NULL || certificate_single_state(leaf, clock_now_ms() / 1000, "the broker's certificate",
-                                                     &error) == CERTIFICATE_VALID)
+        if (judge_chain(check, &error) == CERTIFICATE_VALID)
                 doctor_pass(check->doctor, "%s, certificate %sverified", version, not );
         else
                 doctor_warn(check->doctor, "%s, certificate %sverified; %s", version, not, error.text);
-        X509_free(leaf);
+}
+
+/* The broker's certificate is not verified. OpenSSL has the chain up to where it failed. */
+static void
+report_unverified(struct check *check, const struct error *why)
+{
+        struct doctor *doctor = check->doctor;
+        long result = SSL_get_verify_result(check->dial.session);
+        struct error error;
+
+        if ((result == X509_V_ERR_CERT_HAS_EXPIRED || result == X509_V_ERR_CERT_NOT_YET_VALID) &&
+            judge_chain(check, &error) == CERTIFICATE_UNUSABLE) {
+                char *advice = strstr(error.text, "; renew it"); /* the remedy says where */
+
+                if (advice != NULL)
+                        *advice = '\0';
+                doctor_fail(doctor, EX_UNAVAILABLE, "%s", error.text);
+                doctor_remedy(doctor,
+                              "renew that certificate at the brokers, and, if it is of an authority, in "
+                              "ssl.ca.location in [kafka], too; if it should be valid, set the clock "
+                              "of this machine");
+                return;
+        }
+        doctor_fail(doctor, EX_UNAVAILABLE, "the broker's certificate: %s", why->text);
+        doctor_remedy(doctor, "set ssl.ca.location in [kafka] to the authority that signed the broker's "
+                              "certificate; after `hostname mismatch`, name the broker in "
+                              "bootstrap.servers and advertised.listeners as its certificate does");
 }
 
 static int
@@ -162,11 +196,7 @@ secure(struct check *check)
                 return 1;
         }
         if (verifies(check) && SSL_get_verify_result(check->dial.session) != X509_V_OK) {
-                doctor_fail(doctor, EX_UNAVAILABLE, "the broker's certificate: %s", error.text);
-                doctor_remedy(doctor,
-                              "set ssl.ca.location in [kafka] to the authority that signed the broker's "
-                              "certificate; after `hostname mismatch`, name the broker in "
-                              "bootstrap.servers and advertised.listeners as its certificate does");
+                report_unverified(check, &error);
         } else if (broker_dialer_finds_plain(check->addresses)) {
                 doctor_fail(doctor, EX_CONFIG, "this port does not speak TLS, but security.protocol is %s",
                             protocol);

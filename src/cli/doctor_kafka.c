@@ -85,18 +85,19 @@ check_broker(const struct doctor_broker *named, void *arg)
 static void
 check_certificate(struct doctor *doctor)
 {
-        const X509 *own = broker_dialer_certificate(doctor->dialer);
+        STACK_OF(X509) *own = broker_dialer_chain(doctor->dialer);
         const char *file = config_property(doctor->config, "ssl.certificate.location");
         struct error error;
 
         if (own == NULL)
                 return;
         doctor_begin(doctor, "certificate", "%s", file == NULL ? "[kafka]" : file);
-        if (certificate_single_state(own, clock_now_ms() / 1000, "the certificate for the brokers", &error) ==
+        if (certificate_chain_state(own, clock_now_ms() / 1000, "the certificate for the brokers", &error) ==
             CERTIFICATE_VALID)
                 doctor_pass(doctor, "the certificate for the brokers is valid");
         else
                 doctor_warn(doctor, "%s, then: systemctl restart @UNIT@", error.text);
+        sk_X509_free(own);
 }
 
 void

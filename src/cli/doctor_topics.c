@@ -54,8 +54,8 @@ on_finding(const struct topic_finding *finding, void *arg)
 }
 
 /*
- * Kafka since 3.7 takes the number of replicas if min.insync.replicas is above it (KAFKA-15583). Brokers do not
- * tell their version.
+ * Kafka since 3.7 takes the number of replicas if min.insync.replicas is above it (KAFKA-15583). Brokers do
+ * not tell their version.
  */
 static void
 check_minimum(struct topic_report *report)

@@ -232,6 +232,24 @@ certificate_single_state(const X509 *single, int64_t now_s, const char *what, st
 }
 
 enum certificate_state
+certificate_chain_state(const STACK_OF(X509) * chain, int64_t now_s, const char *leaf, struct error *error)
+{
+        int n = sk_X509_num(chain), first = 0;
+        char subject[200], what[sizeof(subject) + 40];
+
+        if (n <= 0)
+                return CERTIFICATE_VALID;
+        for (int i = 1; i < n; i++) {
+                if (ASN1_TIME_compare(X509_get0_notAfter(sk_X509_value(chain, i)),
+                                      X509_get0_notAfter(sk_X509_value(chain, first))) < 0)
+                        first = i;
+        }
+        (void)X509_NAME_oneline(X509_get_subject_name(sk_X509_value(chain, first)), subject, sizeof(subject));
+        (void)snprintf(what, sizeof(what), "the certificate of the authority %s", subject);
+        return certificate_single_state(sk_X509_value(chain, first), now_s, first == 0 ? leaf : what, error);
+}
+
+enum certificate_state
 certificate_authorities_state(const struct certificate *certificate, int64_t now_s, struct error *error)
 {
         enum certificate_state worst = CERTIFICATE_VALID;

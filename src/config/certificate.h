@@ -73,6 +73,14 @@ enum certificate_state certificate_authorities_state(const struct certificate *c
 enum certificate_state certificate_single_state(const X509 *single, int64_t now_s, const char *what,
                                                 struct error *error);
 
+/**
+ * certificate_chain_state(chain, now_s, leaf, error):
+ * The same of the certificate of a chain that expires first: the first is leaf in the reason, and others are
+ * named by their subject. CERTIFICATE_VALID for an empty chain.
+ */
+enum certificate_state certificate_chain_state(const STACK_OF(X509) * chain, int64_t now_s, const char *leaf,
+                                               struct error *error);
+
 /* Return the whole days from a time until the certificate expires; negative if it has expired. */
 int64_t certificate_days_left(const struct certificate *certificate, int64_t now_s);
 

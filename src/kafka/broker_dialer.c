@@ -94,10 +94,18 @@ broker_dialer_uses_login(const struct broker_dialer *dialer)
         return strncmp(dialer->protocol, "sasl_", 5) == 0;
 }
 
-const X509 *
-broker_dialer_certificate(const struct broker_dialer *dialer)
+STACK_OF(X509) * broker_dialer_chain(const struct broker_dialer *dialer)
 {
-        return dialer->tls == NULL ? NULL : SSL_CTX_get0_certificate(dialer->tls);
+        X509 *leaf = dialer->tls == NULL ? NULL : SSL_CTX_get0_certificate(dialer->tls);
+        STACK_OF(X509) *others = NULL, *all = leaf == NULL ? NULL : sk_X509_new_null();
+
+        if (all == NULL || SSL_CTX_get0_chain_certs(dialer->tls, &others) != 1 ||
+            X509_add_cert(all, leaf, X509_ADD_FLAG_DEFAULT) != 1 ||
+            (others != NULL && X509_add_certs(all, others, X509_ADD_FLAG_DEFAULT) != 1)) {
+                sk_X509_free(all);
+                return NULL;
+        }
+        return all;
 }
 
 int

@@ -22,8 +22,8 @@ const char *broker_dialer_mechanism(const struct broker_dialer *dialer);
 int broker_dialer_uses_tls(const struct broker_dialer *dialer);
 int broker_dialer_uses_login(const struct broker_dialer *dialer);
 
-/* Return the certificate that it shows to brokers, owned by the dialer, or NULL. */
-const X509 *broker_dialer_certificate(const struct broker_dialer *dialer);
+/* Return the certificate that it shows to brokers, and the chain after it, in a list to be freed; or NULL. */
+STACK_OF(X509) * broker_dialer_chain(const struct broker_dialer *dialer);
 
 /* Whether it can log in by the mechanism; if not, only librdkafka can. */
 int broker_dialer_can_login(const struct broker_dialer *dialer);

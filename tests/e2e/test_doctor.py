@@ -331,7 +331,7 @@ NAMES = ("gatepost-receiver", "gatepost-router")
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authority"))
+    return Authority(tmp_path_factory.mktemp("authority"), days=90)
 
 
 @pytest.fixture(scope="module")
@@ -502,6 +502,42 @@ def test_certificate_of_clients(authority, tmp_path, site, plain_build, monkeypa
         monkeypatch.setattr(site, "build", plain_build)  # librdkafka 2.0.2 leaks the certificate of a keystore
         checkup = examine(site, config, "--no-send")
         assert f"✓ login {cluster.secured_bootstrap}: by PLAIN" in checkup.lines, checkup.lines
+
+
+@pytest.fixture
+def ending(offline, tmp_path):
+    """A router and a port with TLS, whose certificate is valid for longer than the authority that issued it."""
+    authority = Authority(tmp_path)
+    with FakeService(*authority.issue("broker", names="IP:127.0.0.1", days=60)) as service:
+        config = offline.config("router")
+        config["kafka"].update({"bootstrap.servers": service.url.split("/")[2], "security.protocol": "ssl",
+                                "ssl.ca.location": authority.certificate})
+        yield authority, config
+
+
+def test_authority_of_the_brokers_that_ends_soon_is_a_warning(offline, ending):
+    (warning,) = [line for line in examine(offline, ending[1]).having("!") if line.startswith("! tls ")]
+    assert "certificate verified; the certificate of the authority /CN=authority of the tests expires in " in warning, warning
+
+
+def test_authority_of_the_own_certificate_that_ends_soon_is_a_warning(offline, ending):
+    """Its certificate is behind the own one in the file."""
+    authority, config = ending
+    certificate, key = authority.issue("gatepost", days=60)
+    certificate.write_text(certificate.read_text() + authority.certificate.read_text())
+    key.chmod(0o600)
+    config["kafka"].update({"ssl.certificate.location": certificate, "ssl.key.location": key})
+    (warning,) = [line for line in examine(offline, config).having("!") if line.startswith("! certificate ")]
+    assert warning.startswith(f"! certificate {certificate}: the certificate of the authority /CN=authority of the tests expires in ")
+
+
+def test_authority_of_the_brokers_that_has_expired_is_named(offline, ending, plain_build):
+    """Three days later."""
+    daemon = offline.daemon(ending[1])
+    FakeClock(daemon).set(3 * 86400)
+    offline.build = plain_build
+    expect(examine(offline, daemon.config, environment=daemon.environment), EX_UNAVAILABLE, "tls ",
+           "the certificate of the authority /CN=authority of the tests expired at ", "renew that certificate at the brokers")
 
 
 # Topics

@@ -10,11 +10,11 @@ RSA = ("rsa:2048",)
 class Authority:
     """A certificate authority that issues certificates with keys."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, days=2):
         self.directory = directory
         self.certificate = directory / "ca.pem"
         self._key = directory / "ca.key"
-        self._run("req", "-x509", "-newkey", *EC, "-nodes", "-days", "2", "-subj", "/CN=authority of the tests",
+        self._run("req", "-x509", "-newkey", *EC, "-nodes", "-days", days, "-subj", "/CN=authority of the tests",
                   "-keyout", self._key, "-out", self.certificate)
 
     @staticmethod
