@@ -201,33 +201,57 @@ is_same_file(const char *a, const char *b)
         return is_same;
 }
 
+/* What the gatepostd that answers has otherwise than the configuration; NULL: nothing. */
+static const char *
+differing_option(const struct config *config, const struct json_value *status)
+{
+        const struct json_value *roles = json_tree_get(status, "roles");
+        const char *instance = json_tree_text(status, "instance");
+        const char *topic =
+            json_tree_text(json_tree_get(json_tree_get(status, "configuration"), "topics"), "deliveries");
+
+        if (((config->roles & CONFIG_RECEIVER) && json_tree_get(roles, "receiver") == NULL) ||
+            ((config->roles & CONFIG_ROUTER) && json_tree_get(roles, "router") == NULL))
+                return "roles";
+        if (topic == NULL || strcmp(topic, config->deliveries_topic) != 0)
+                return "prefix";
+        return instance == NULL || strcmp(instance, config->instance) != 0 ? "instance" : NULL;
+}
+
+/* A container may have the same file at another path, and another host's name. */
 const char *
 doctor_daemon_other(const struct doctor *doctor, const struct json_value *status)
 {
-        const struct config *config = doctor->config;
-        const struct json_value *roles = json_tree_get(status, "roles");
-        const struct json_value *loaded = json_tree_get(status, "configuration");
-        const char *file = json_tree_text(loaded, "file");
-        const char *instance = json_tree_text(status, "instance");
-        const char *topic = json_tree_text(json_tree_get(loaded, "topics"), "deliveries");
-        int has_roles = (!(config->roles & CONFIG_RECEIVER) || json_tree_get(roles, "receiver") != NULL) &&
-                        (!(config->roles & CONFIG_ROUTER) || json_tree_get(roles, "router") != NULL);
+        const char *file = json_tree_text(json_tree_get(status, "configuration"), "file");
 
         return file == NULL || is_same_file(file, doctor->file) ||
-                       (has_roles && instance != NULL && strcmp(instance, config->instance) == 0 &&
-                        topic != NULL && strcmp(topic, config->deliveries_topic) == 0)
+                       doctor_age_has_read(doctor, status, doctor->file) ||
+                       differing_option(doctor->config, status) == NULL
                    ? NULL
                    : file;
 }
 
 void
-doctor_daemon_report_other(struct doctor *doctor, const char *seen, const char *file)
+doctor_daemon_report_other(struct doctor *doctor, const char *seen, const struct json_value *status)
 {
-        doctor_fail(doctor, EX_UNAVAILABLE,
-                    "%sthe gatepostd of another configuration, %s, answers on %s: it has not the roles, the "
-                    "instance or the topics of %s, whose gatepostd does not run",
-                    seen, file, doctor->config->admin->text, doctor->file);
-        doctor_remedy(doctor, "give each its own `listen` in [admin], and start the one that does not run");
+        const char *option = differing_option(doctor->config, status);
+        const char *instance = json_tree_text(status, "instance");
+        int is_instance = option != NULL && strcmp(option, "instance") == 0;
+        char values[600] = "";
+
+        if (is_instance)
+                (void)snprintf(values, sizeof(values), " (%s rather than %s)",
+                               instance == NULL ? "none" : instance, doctor->config->instance);
+        doctor_fail(
+            doctor, EX_UNAVAILABLE,
+            "%sthe gatepostd of another configuration, %s, answers on %s: its `%s`%s is not that of %s, "
+            "whose gatepostd does not run",
+            seen, doctor_daemon_other(doctor, status), doctor->config->admin->text,
+            option == NULL ? "" : option, values, doctor->file);
+        doctor_remedy(doctor, "give each its own `listen` in [admin], and start the one that does not run%s",
+                      is_instance ? "; if it is the same one, set `instance` in its file: the default is the "
+                                    "name of the host, and a container has one of its own"
+                                  : "");
 }
 
 /* Read the report of the daemon. Returns whether it is the one of this configuration. */
@@ -236,7 +260,6 @@ check_status(struct doctor *doctor)
 {
         struct http_client_answer answer;
         struct error error;
-        const char *other;
 
         doctor_begin(doctor, "daemon", "/status");
         if (doctor_daemon_get(doctor, "/status", &answer, &error) != 0) {
@@ -245,11 +268,10 @@ check_status(struct doctor *doctor)
         }
         doctor->status = json_tree_parse(answer.body, answer.len, &error);
         free(answer.body);
-        other = doctor_daemon_other(doctor, doctor->status);
         if (status_number(doctor->status, "startTimeSeconds") == 0)
                 report_other_program(doctor, answer.status, ", or gatepostd before version 0.2.0");
-        else if (other != NULL)
-                doctor_daemon_report_other(doctor, "", other);
+        else if (doctor_daemon_other(doctor, doctor->status) != NULL)
+                doctor_daemon_report_other(doctor, "", doctor->status);
         else
                 return 1;
         return 0;

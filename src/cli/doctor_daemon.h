@@ -63,13 +63,13 @@ void doctor_state_check(struct doctor *doctor);
 
 /*
  * Return the configuration file of the gatepostd that answers with a report, if it is another one than the
- * file's: it has not its roles, instance or topics. Two have the same `listen` in [admin], of which only one
- * runs. Otherwise NULL.
+ * file's: it has read neither the file, by whatever path, nor has it its roles, instance and topics. Two have
+ * the same `listen` in [admin], of which only one runs. Otherwise NULL.
  */
 const char *doctor_daemon_other(const struct doctor *doctor, const struct json_value *status);
 
-/* Report that it answers, after what was seen before. */
-void doctor_daemon_report_other(struct doctor *doctor, const char *seen, const char *file);
+/* Report that it answers, and what differs, after what was seen before. */
+void doctor_daemon_report_other(struct doctor *doctor, const char *seen, const struct json_value *status);
 
 /* doctor_socket.c: Report that a socket of the daemon cannot be connected to. */
 void doctor_socket_report(struct doctor *doctor, const struct config_listen *listen,

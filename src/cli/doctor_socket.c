@@ -79,7 +79,7 @@ doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *liste
             is_elsewhere = file != NULL && list_listeners(loaded, addresses, sizeof(addresses), &is_passed);
 
         if (other != NULL) {
-                doctor_daemon_report_other(doctor, "nothing listens there: ", other);
+                doctor_daemon_report_other(doctor, "nothing listens there: ", status);
         } else if (is_elsewhere) {
                 doctor_fail(doctor, EX_CONFIG,
                             "nothing listens there: the gatepostd of %s listens on %s%s, and `listen` is %s",

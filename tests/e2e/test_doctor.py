@@ -908,7 +908,22 @@ def test_gatepostd_of_another_configuration_answers(installation):
     router["admin"]["listen"] = receiver["admin"]["listen"]
     installation.start(receiver)
     checkup = examine(installation, router)
-    expect(checkup, EX_UNAVAILABLE, "the gatepostd of another configuration", "give each its own `listen` in [admin]")
+    expect(checkup, EX_UNAVAILABLE, "the gatepostd of another configuration", "its `roles` is not that of ", "give each its own `listen` in [admin]")
+
+
+@pytest.mark.parametrize("sees, status", [("mount --bind {0} {1}", 0), ("cp -r {0}/. {1}", EX_UNAVAILABLE)], ids=["same-file", "copy"])
+def test_container_has_another_name_of_the_host_and_path_of_the_file(installation, stopped, tmp_path_factory, sees, status):
+    """The default of `instance` is the host's name. The file is the same if its inode and times are."""
+    del stopped.config["gatepost"]["instance"]
+    directory = tmp_path_factory.mktemp("elsewhere")
+    daemon = stopped.start().wait_until_ready()
+    sees = sees.format(daemon.config.directory, directory)
+    elsewhere = ["unshare", "--mount", "--uts", "sh", "-ec", f'{sees}; hostname another-host; exec "$@"', "sh"]
+    checkup = examine(installation, str(directory / f"{daemon.name}.conf"), wrapper=elsewhere)
+    assert checkup.status == status, checkup.lines
+    if status != 0:
+        expect(checkup, status, f"the gatepostd of another configuration, {file_of(daemon)}, ",
+               f"its `instance` ({socket.gethostname()} rather than another-host) is not that of {directory}", "set `instance` in its file")
 
 
 def test_gatepostd_of_another_configuration_is_the_cause_of_a_silent_listener(installation):
