@@ -62,15 +62,6 @@ handler_refuse_from(struct handler *handler, int64_t from_ms)
         handler->refuse_from_ms = from_ms;
 }
 
-/* Let the operator know that `gatepost doctor` has sent the request. */
-static const char *
-mark(char marked[DELIVERY_DETAIL_SIZE], const char *why)
-{
-        (void)snprintf(marked, DELIVERY_DETAIL_SIZE, DELIVERY_PROBE_MARK "%.*s",
-                       (int)(DELIVERY_DETAIL_SIZE - sizeof(DELIVERY_PROBE_MARK)), why);
-        return marked;
-}
-
 /* Count, log and answer a refusal. screened is NULL while nothing is known of the request. */
 static void
 refuse(struct handler *handler, struct http_request *request, const struct screened *screened,
@@ -84,7 +75,7 @@ refuse(struct handler *handler, struct http_request *request, const struct scree
             .status = refusal->error.status,
             .client = *http_request_client(request),
             .request_id = http_request_id(request),
-            .detail = screen_is_of_doctor(request) ? mark(marked, why) : why,
+            .detail = screen_is_of_doctor(request) ? screen_mark(marked, why) : why,
             .delivery = refusal->outcome == OUTCOME_STALE_GENUINE ? &screened->delivery : NULL,
         };
 

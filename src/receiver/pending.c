@@ -45,6 +45,7 @@ pending_add(struct pending_list *list, struct http_request *request, const struc
                 return NULL;
         pending->request = request;
         pending->account = receiver_shared_account(list->shared, screened->source);
+        pending->is_of_doctor = screen_is_of_doctor(request); /* whose headers are soon forgotten */
         (void)http_request_body(request, &len);
         pending->bytes = len;
         pending->memory = http_request_take_memory(request);
@@ -115,13 +116,14 @@ answer_unavailable(struct receiver_shared *shared, const struct pending *pending
                    const char *detail)
 {
         const struct http_error error = {.status = 503, .code = "UNAVAILABLE", .message = message};
+        char marked[DELIVERY_DETAIL_SIZE];
         const struct receiver_refused refused = {
             .account = pending->account,
             .outcome = OUTCOME_UNAVAILABLE,
             .status = 503,
             .client = *http_request_client(pending->request),
             .request_id = http_request_id(pending->request),
-            .detail = detail,
+            .detail = pending->is_of_doctor ? screen_mark(marked, detail) : detail,
         };
 
         receiver_shared_refused(shared, &refused);

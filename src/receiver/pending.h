@@ -37,6 +37,7 @@ struct pending {
         int in_kafka;      /* Kafka has yet to report */
         int in_spool;      /* the spool has yet to report */
         int is_leaked;     /* librdkafka may still read the body */
+        int is_of_doctor;  /* sent by `gatepost doctor` */
         void *body;        /* with a spool; else librdkafka owns it */
         struct spool_item item;
         uint8_t signature[SIGNATURE_SIZE];

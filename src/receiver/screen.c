@@ -204,6 +204,14 @@ screen_is_of_doctor(const struct http_request *request)
         return result;
 }
 
+const char *
+screen_mark(char marked[DELIVERY_DETAIL_SIZE], const char *why)
+{
+        (void)snprintf(marked, DELIVERY_DETAIL_SIZE, DELIVERY_PROBE_MARK "%.*s",
+                       (int)(DELIVERY_DETAIL_SIZE - sizeof(DELIVERY_PROBE_MARK)), why);
+        return marked;
+}
+
 /*
  * Return whether the request is that by which `gatepost doctor` finds out who listens. Anybody can send one,
  * and gains nothing: it is refused like every GET, by its request line.

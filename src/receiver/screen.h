@@ -33,6 +33,9 @@ struct screen_refusal {
 /* Return whether a request has the User-Agent of `gatepost doctor`, as anybody can send it. */
 int screen_is_of_doctor(const struct http_request *request);
 
+/* Let the operator know that: write why such a request is refused, after a mark. Return marked. */
+const char *screen_mark(char marked[DELIVERY_DETAIL_SIZE], const char *why);
+
 /* Check the path, then the method. Returns 0 with the source, or -1 with the refusal. */
 int screen_line(const struct config *config, const struct http_request *request, struct screened *screened,
                 struct screen_refusal *refusal) MUST_CHECK;
