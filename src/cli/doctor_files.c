@@ -19,6 +19,8 @@
 #include "base/mem.h"
 #include "cli/status.h"
 #include "config/ini.h"
+#include "dedup/state_directory.h"
+#include "spool/spool_directory.h"
 
 /*
  * Whether the daemon's user may read the files that the configuration names, and write its directories. That
@@ -274,12 +276,15 @@ check_file(struct doctor *doctor, const struct identity *identity, const char *p
         free(way);
 }
 
+/* Whether a file of this name in a directory is of Gatepost. */
+typedef int file_owner(const char *name);
+
 /*
- * Write the path of a file in a directory that a user may not read: one of root, for example, if gatepostd
- * was run by hand. Returns whether there is one.
+ * Write the path of a file in a directory that is of Gatepost, and that a user may not read: one of root, for
+ * example, if gatepostd was run by hand. Returns whether there is one.
  */
 static int
-find_unreadable(const struct identity *identity, const char *directory, char path[PATH_MAX])
+find_unreadable(const struct identity *identity, const char *directory, file_owner *owns, char path[PATH_MAX])
 {
         DIR *open = opendir(directory);
         const struct dirent *entry;
@@ -288,8 +293,8 @@ find_unreadable(const struct identity *identity, const char *directory, char pat
 
         while (open != NULL && !found && (entry = readdir(open)) != NULL) {
                 (void)snprintf(path, PATH_MAX, "%s/%s", directory, entry->d_name);
-                found = lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid != identity->uid &&
-                        try_as(identity, path, R_OK) == EACCES;
+                found = owns(entry->d_name) && lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+                        st.st_uid != identity->uid && try_as(identity, path, R_OK) == EACCES;
         }
         if (open != NULL)
                 (void)closedir(open);
@@ -298,18 +303,20 @@ find_unreadable(const struct identity *identity, const char *directory, char pat
 
 /* The daemon creates a directory that does not exist. */
 static void
-check_directory(struct doctor *doctor, const struct identity *identity, const char *path)
+check_directory(struct doctor *doctor, const struct identity *identity, const char *path, file_owner *owns)
 {
-        char *copy = mem_strdup(path), *what, file[PATH_MAX];
+        char *copy = mem_strdup(path), *what, file[PATH_MAX], *real;
         const char *on = access(path, F_OK) == 0 ? path : dirname(copy);
         int code = try_as(identity, on, W_OK | X_OK);
 
         doctor_begin(doctor, "files", "%s", path);
-        if (code == 0 && on == path && find_unreadable(identity, path, file)) {
+        if (code == 0 && on == path && find_unreadable(identity, path, owns, file)) {
                 what = mem_printf("read %s, which is in it", file);
                 report_denied(doctor, identity, what, EACCES);
                 free(what);
-                doctor_remedy(doctor, "chown -R %s %s", identity->name, path);
+                real = realpath(path, NULL); /* chown -R does not follow a link */
+                doctor_remedy(doctor, "chown -R %s %s", identity->name, real == NULL ? path : real);
+                free(real);
         } else if (code == 0) {
                 doctor_pass(doctor, "the daemon's user, %s, may write it", identity->name);
         } else {
@@ -360,9 +367,9 @@ check_all_as(struct doctor *doctor, const struct identity *identity)
         ini_clear(&ini);
         problems_clear(&problems);
         if (config->spool != NULL && config->roles & CONFIG_RECEIVER)
-                check_directory(doctor, identity, config->spool);
+                check_directory(doctor, identity, config->spool, spool_directory_owns);
         if (config->state != NULL && config->roles & CONFIG_ROUTER)
-                check_directory(doctor, identity, config->state);
+                check_directory(doctor, identity, config->state, state_directory_owns);
 }
 
 /*

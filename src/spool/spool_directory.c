@@ -110,6 +110,21 @@ spool_directory_parse(const char *name, uint64_t *number)
 }
 
 static int
+is_damaged_name(const char *name, uint64_t *number)
+{
+        return parse_digits(name, number) == 0 && strcmp(name + DIGITS, SUFFIX DAMAGED) == 0;
+}
+
+int
+spool_directory_owns(const char *name)
+{
+        uint64_t number;
+
+        return strcmp(name, "lock") == 0 || spool_directory_parse(name, &number) == 0 ||
+               is_damaged_name(name, &number);
+}
+
+static int
 by_number(const void *a, const void *b)
 {
         uint64_t x = ((const struct spool_file *)a)->number, y = ((const struct spool_file *)b)->number;
@@ -131,8 +146,7 @@ note_file(const struct spool_directory *directory, const char *name, int log, st
         uint64_t number;
         char quoted[LOG_QUOTED_SIZE];
         int is_segment = spool_directory_parse(name, &number) == 0;
-        int is_damaged =
-            !is_segment && parse_digits(name, &number) == 0 && strcmp(name + DIGITS, SUFFIX DAMAGED) == 0;
+        int is_damaged = !is_segment && is_damaged_name(name, &number);
         int is_file =
             fstatat(directory->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
 

@@ -2005,6 +2005,21 @@ def test_file_in_a_directory_of_the_daemon_that_its_user_cannot_read(router_of_n
     assert f"✓ files {state}: the daemon's user, nobody, may write it" in router_of_nobody().lines
 
 
+def test_files_of_others_in_a_directory_of_the_daemon_do_not_matter(router_of_nobody):
+    """Such as those of quotas, in the root of a file system; chown of a link to the directory would change nothing in it."""
+    directory, state = (router_of_nobody.config.directory / name for name in ("disk", "state"))
+    router_of_nobody.config["router"]["state"] = str(state)
+    directory.mkdir(0o700)
+    os.chown(directory, 65534, 65534)
+    state.symlink_to(directory)
+    (directory / "aquota.user").touch(0o600)
+    assert f"✓ files {state}: the daemon's user, nobody, may write it" in router_of_nobody().lines
+    for name in ("lock", "key", "0-10-20.run"):
+        (directory / name).touch(0o600)
+        expect(router_of_nobody(), EX_NOPERM, f"cannot read {state}/{name}, which is in it", f"; remedy: chown -R nobody {directory}")
+        (directory / name).unlink()
+
+
 def test_file_in_a_directory_that_the_daemons_user_cannot_enter(router_of_nobody, authority):
     config = router_of_nobody.config
     private = config.directory / "private"
