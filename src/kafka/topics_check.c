@@ -217,6 +217,12 @@ topics_check(const struct config *config, const struct topic_need *need, const s
                         report_setting(&check, 0,
                                        "compaction is on: only the last record with each key is kept",
                                        "cleanup.policy=delete");
+                if (state->retention_ms >= 0 && state->retention_ms < HOUR_MS)
+                        report_setting(
+                            &check, 0,
+                            "retention.ms is less than an hour: records may be deleted before they "
+                            "are read",
+                            "retention.ms=604800000");
                 return;
         }
         check.routing_only = 1;

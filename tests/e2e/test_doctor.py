@@ -559,6 +559,18 @@ def test_short_retention(installation):
     assert checkup.cause.count("kafka-configs.sh") == 1
 
 
+@pytest.mark.parametrize("topic", ["quarantine", "invoice.accepted"])
+def test_retention_below_an_hour_of_what_routers_write_is_a_warning(installation, topic):
+    installation.create_topics()
+    topic = f"{installation.prefix}.{topic}"
+    for retention_ms, warns in ((3600000, False), (3599999, True)):
+        installation.kafka.configure(topic, "retention.ms", str(retention_ms))
+        warnings = [line for line in examine(installation, by_sockets(installation)).having("!") if line.startswith(f"! topic {topic}: ")]
+        assert [line.partition(": ")[2].partition(":")[0] for line in warnings] == ["retention.ms is less than an hour"] * warns, warnings
+    listed = installation.gatepost("topics", "list").stdout
+    assert "retention.ms is less than an hour" in " ".join(listed.split()), listed
+
+
 @pytest.mark.parametrize("topic", ["deliveries", "invoice.accepted"])
 def test_segments_that_are_smaller_than_a_record(installation, topic):
     """Kafka refuses a record that does not fit into a segment."""

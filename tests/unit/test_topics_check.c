@@ -26,7 +26,7 @@ check_limits(const char *before, const char *after, const char *difference, uint
 {
         static const struct topic_need need = {"t.events", TOPIC_EVENTS};
         struct config config = {.ack_timeout_ms = ack_timeout_ms, .max_body = 1};
-        struct topic_state state = {.exists = 1, .settings_known = 1, .replicas = 1};
+        struct topic_state state = {.exists = 1, .settings_known = 1, .replicas = 1, .retention_ms = -1};
         const char *const values[] = {
             [TOPIC_BEFORE_MAX] = before, [TOPIC_AFTER_MAX] = after, [TOPIC_DIFFERENCE_MAX] = difference};
 
