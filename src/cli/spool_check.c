@@ -22,11 +22,10 @@ print_trouble(const struct spool_scan_segment *segment)
                 printf("%s: damaged: %" PRIu64 " unreadable bytes, %" PRIu64 " readable records\n",
                        segment->name, summary->damaged_bytes, summary->n_records);
         else if (segment->is_aside)
-                printf("%s: put aside as damaged: %" PRIu64 " readable records\n", segment->name,
-                       summary->n_records);
+                printf("%s: put aside: %" PRIu64 " readable records\n", segment->name, summary->n_records);
         if (!segment->has_failed && summary->torn_bytes > 0)
-                printf("%s: torn: %" PRIu64 " bytes of an unfinished write, never answered 200\n",
-                       segment->name, summary->torn_bytes);
+                printf("%s: torn: %" PRIu64 " bytes of no whole record: " SPOOL_SCAN_TORN "\n", segment->name,
+                       summary->torn_bytes);
 }
 
 static int

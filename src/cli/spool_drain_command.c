@@ -188,7 +188,10 @@ wait_for_drain(struct drain_work *work, struct spool_drain *drain)
         terminal_progress_end(&progress);
 }
 
-/* Count the segments that are left, and the records in them. Return 0, or an exit status. */
+/*
+ * Count the segments that are left, and the records in them, and note those that were put aside. Return 0, or
+ * an exit status.
+ */
 static int
 count_left(struct drain_work *work)
 {
@@ -196,16 +199,37 @@ count_left(struct drain_work *work)
         int status = spool_scan_open(&scan, work->path);
 
         for (size_t i = 0, k = 0; i < scan.n; i++) {
-                if (scan.segments[i].is_aside)
-                        continue;
+                struct spool_scan_segment *before;
+
                 while (k < work->scan.n && work->scan.segments[k].number < scan.segments[i].number)
                         k++;
-                work->n_segments_left++;
-                if (k < work->scan.n && work->scan.segments[k].number == scan.segments[i].number)
-                        work->n_left += work->scan.segments[k].summary.n_records;
+                before = k < work->scan.n && work->scan.segments[k].number == scan.segments[i].number
+                             ? &work->scan.segments[k]
+                             : NULL;
+                work->n_segments_left += !scan.segments[i].is_aside;
+                if (before != NULL && scan.segments[i].is_aside)
+                        before->is_aside = 1;
+                else if (before != NULL)
+                        work->n_left += before->summary.n_records;
         }
         spool_scan_close(&scan);
         return status;
+}
+
+/* Name the segments that were put aside because of torn bytes. Those put aside before were not read. */
+static void
+print_torn(const struct drain_work *work)
+{
+        char aside[SPOOL_NAME_SIZE];
+
+        for (size_t i = 0; i < work->scan.n; i++) {
+                const struct spool_scan_segment *segment = &work->scan.segments[i];
+
+                if (segment->is_aside && segment->summary.torn_bytes > 0)
+                        printf("%s: %" PRIu64 " bytes of no whole record: " SPOOL_SCAN_TORN "; kept as %s\n",
+                               segment->name, segment->summary.torn_bytes,
+                               spool_directory_damaged_name(segment->number, aside));
+        }
 }
 
 /* Print the outcome. Return the exit status of the command. */
@@ -217,6 +241,7 @@ print_summary(const struct drain_work *work)
         printf("%" PRIu64 " record%s appended, %" PRIu64 " refused, %" PRIu64 " left in %zu segment%s\n",
                n_drained, n_drained == 1 ? "" : "s", atomic_load(&work->stats.refused), work->n_left,
                work->n_segments_left, work->n_segments_left == 1 ? "" : "s");
+        print_torn(work);
         if (work->n_segments_left > 0)
                 return command_fail(EX_TEMPFAIL,
                                     "%s; drain it again: the router drops records that Kafka has already",

@@ -46,7 +46,7 @@ print_text(const struct spool_scan *scan)
                scan->n - n_aside == 1 ? "" : "s", records, records == 1 ? "" : "s",
                spool_scan_format_size(bytes, size));
         if (n_aside > 0)
-                printf("%zu damaged segment%s put aside: see DAMAGE in gatepost-spool(5)\n", n_aside,
+                printf("%zu damaged or torn segment%s put aside: see DAMAGE in gatepost-spool(5)\n", n_aside,
                        n_aside == 1 ? " was" : "s were");
 }
 

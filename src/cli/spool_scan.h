@@ -16,7 +16,7 @@
 struct spool_scan_segment {
         uint64_t number;
         char name[SPOOL_NAME_SIZE];
-        int is_aside;   /* it was put aside as damaged */
+        int is_aside;   /* it was put aside as damaged or torn */
         int is_gone;    /* it was deleted since it was listed */
         int has_failed; /* it could not be read, for the reason in failure */
         struct error failure;
@@ -59,6 +59,11 @@ void spool_scan_read(const struct spool_scan *scan, struct spool_scan_segment *s
 
 /* Read all segments, and leave out those that are gone. */
 void spool_scan_read_all(struct spool_scan *scan);
+
+/* What torn bytes of a segment may be: nothing in it tells a torn write from an end that was lost. */
+#define SPOOL_SCAN_TORN \
+        "of a write that had not finished and was not answered 200, or, if the disk had unreadable blocks, " \
+        "of deliveries that are lost"
 
 /* Return the state of a segment that was read: complete, torn, damaged, aside or failed. */
 const char *spool_scan_state(const struct spool_scan_segment *segment);

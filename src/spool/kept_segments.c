@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #define FAILED_RETRY_MS 2000
@@ -16,6 +17,7 @@ kept_segments_clear(struct kept_segments *kept)
         for (size_t i = 0; i < kept->n; i++)
                 segment_drain_close(kept->items[i].segment);
         free(kept->items);
+        log_flood_end(&kept->left_behind);
         memset(kept, 0, sizeof(*kept));
 }
 
@@ -56,19 +58,26 @@ get(const struct kept_segments *kept, uint64_t number)
         return at < kept->n && kept->items[at].number == number ? &kept->items[at] : NULL;
 }
 
-int64_t
-kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment, int has_failed,
-                  int is_counted)
+void
+kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment, int is_counted,
+                  const char *reason)
 {
+        int has_failed = reason == NULL;
         int64_t pause_ms = retry_after_ms(segment, has_failed), retry_ms = clock_monotonic_ms() + pause_ms;
         int64_t oldest_ms = segment == NULL ? 0 : segment_drain_oldest_ms(segment);
         size_t at = find(kept, number);
+        char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
 
         kept->items = mem_resize(kept->items, kept->n + 1, sizeof(*kept->items));
         memmove(&kept->items[at + 1], &kept->items[at], (kept->n - at) * sizeof(*kept->items));
         kept->items[at] = (struct kept_segment){number, segment, retry_ms, has_failed, is_counted, oldest_ms};
         kept->n++;
-        return pause_ms;
+        if (!has_failed)
+                log_flood(&kept->left_behind, LOG_LEVEL_WARNING,
+                          "a segment of the spool stays and is tried again last_segment=%s last_after_s=%d "
+                          "last_reason=%s",
+                          spool_directory_name(number, name), (int)(pause_ms / 1000),
+                          log_quote(reason, quoted));
 }
 
 int

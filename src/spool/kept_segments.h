@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/log_flood.h"
 #include "spool/segment_drain.h"
 
 /*
@@ -14,6 +15,7 @@
 struct kept_segments {
         struct kept_segment *items; /* by number, ascending */
         size_t n;
+        struct log_flood left_behind;
 };
 
 struct kept_segment {
@@ -25,15 +27,15 @@ struct kept_segment {
         int64_t oldest_ms;             /* reception of the oldest record that is left; 0: not known */
 };
 
-/* Free the segments. */
+/* Free the segments, and log what has not been logged yet. */
 void kept_segments_clear(struct kept_segments *kept);
 
 /*
- * Keep a segment, which may be NULL. Return after how many ms it is due: soon if records have failed, or if
- * it could not be read.
+ * Keep a segment, which may be NULL, to be tried again, and log why it stays. Without a reason, records of it
+ * have failed.
  */
-int64_t kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment,
-                          int has_failed, int is_counted);
+void kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment,
+                       int is_counted, const char *reason);
 
 /* Return whether a segment is kept, and move it out into *found. */
 int kept_segments_take(struct kept_segments *kept, uint64_t number, struct kept_segment *found);

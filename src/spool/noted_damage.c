@@ -29,21 +29,38 @@ static struct noted_damage_segment *
 add(struct noted_damage *noted, uint64_t number)
 {
         noted->segments = mem_resize(noted->segments, noted->n + 1, sizeof(*noted->segments));
-        noted->segments[noted->n] = (struct noted_damage_segment){number, 0, 0};
+        noted->segments[noted->n] = (struct noted_damage_segment){.number = number};
         return &noted->segments[noted->n++];
 }
 
+/* Whether torn bytes of the segment were synced once. */
+static int
+was_synced(const struct noted_damage *noted, const struct noted_damage_segment *segment,
+           const struct segment_summary *summary)
+{
+        return segment->was_unreadable || summary->damaged_bytes < segment->damaged_bytes ||
+               (noted->writer != NULL && spool_writer_has_sealed(noted->writer, segment->number));
+}
+
 void
-noted_damage_note(struct noted_damage *noted, uint64_t number, const struct segment_summary *summary,
+noted_damage_note(struct noted_damage *noted, uint64_t number, struct segment_summary *summary,
                   struct spool_stats *stats)
 {
         struct noted_damage_segment *segment = find(noted, number);
         char name[SPOOL_NAME_SIZE];
 
-        if (segment == NULL && summary->damaged_bytes == 0 && summary->torn_bytes == 0)
+        if (segment == NULL && summary->damaged_bytes + summary->torn_bytes + summary->unreadable_bytes == 0)
                 return;
         if (segment == NULL)
                 segment = add(noted, number);
+        if (summary->unreadable_bytes > 0) {
+                segment->was_unreadable = 1;
+                return;
+        }
+        if (summary->torn_bytes > 0 && was_synced(noted, segment, summary)) {
+                summary->damaged_bytes += summary->torn_bytes;
+                summary->torn_bytes = 0;
+        }
         (void)spool_directory_name(number, name);
         if (summary->damaged_bytes > segment->damaged_bytes) {
                 atomic_fetch_add(&stats->damaged, segment->damaged_bytes == 0);
@@ -59,6 +76,12 @@ noted_damage_note(struct noted_damage *noted, uint64_t number, const struct segm
                            "segment=%s bytes=%" PRIu64,
                            name, summary->torn_bytes);
         segment->torn_bytes = summary->torn_bytes;
+}
+
+int
+noted_damage_keeps(const struct noted_damage *noted, const struct segment_summary *summary)
+{
+        return summary->damaged_bytes > 0 || (noted->keeps_torn && summary->torn_bytes > 0);
 }
 
 void

@@ -76,10 +76,11 @@ list(struct segment_drain *segment, int has_all, struct error *error)
         segment_reader_summary(segment->reader, &summary);
         segment_reader_close(segment->reader);
         segment->reader = NULL;
+        if (result == 0)
+                noted_damage_note(segment->damage, segment->number, &summary, segment->stats);
         if (result == 0 && (!has_all || summary.unreadable_bytes == 0)) {
                 segment_places_replace(&segment->places, &places);
                 segment->summary = summary;
-                noted_damage_note(segment->damage, segment->number, &summary, segment->stats);
         }
         segment_places_free(&places);
         return result == 0 ? 0 : error_set(error, "out of memory");
@@ -411,17 +412,17 @@ segment_drain_fail_outstanding(struct segment_drain *segment)
 int
 segment_drain_remove(const struct segment_drain *segment, struct error *error)
 {
-        int failed;
+        int is_kept = noted_damage_keeps(segment->damage, &segment->summary), failed;
 
         crash_point("spool-drained");
-        if (segment->summary.damaged_bytes > 0)
+        if (is_kept)
                 failed = spool_directory_put_aside(segment->directory, segment->number) != 0;
         else
                 failed = spool_directory_remove(segment->directory, segment->number) != 0;
         if (failed && errno != ENOENT)
                 return error_set(error, "it cannot be deleted: %s", strerror(errno));
         crash_point("spool-removed");
-        if (segment->summary.damaged_bytes > 0)
+        if (is_kept)
                 (void)!spool_directory_sync(
                     segment->directory); /* else a power failure has it drained again */
         spool_stats_reduce(&segment->stats->bytes, segment->summary.size);

@@ -108,8 +108,8 @@ int64_t segment_drain_oldest_ms(const struct segment_drain *segment);
 void segment_drain_fail_outstanding(struct segment_drain *segment);
 
 /*
- * Kafka has all records: delete the file or, when it was damaged, put it aside. Return 0, or -1 with the
- * reason.
+ * Kafka has all records: delete the file or, if noted_damage_keeps() it, put it aside. Return 0, or -1 with
+ * the reason.
  */
 int segment_drain_remove(const struct segment_drain *segment, struct error *error) MUST_CHECK;
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <openssl/rand.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +26,17 @@ struct segment_writer {
         atomic_uint_fast64_t number;  /* of the segment that is being written; 0: none */
         atomic_uint_fast64_t limit;   /* all segments with smaller numbers have ended */
         atomic_uint_fast64_t lacking; /* bytes for which the disk had no room; 0: it had for the last ones */
+        uint64_t first;               /* the number of the first one */
         uint64_t next;                /* the number of the next one */
         int fd;                       /* -1: none */
         uint64_t size;
         uint64_t synced; /* what was answered ends here */
         uint64_t n_answered;
         uint8_t id[SEGMENT_ID_SIZE];
-        int is_named; /* its name is synced */
+        int is_named;          /* its name is synced */
+        pthread_mutex_t mutex; /* protects the next two */
+        uint64_t *abandoned;   /* segments that were ended after a failure, without a seal */
+        size_t n_abandoned;
         struct log_flood failed, unsealed;
 };
 
@@ -78,6 +83,16 @@ count_readable(const struct segment_writer *writer, uint64_t number)
         return n;
 }
 
+static void
+note_abandoned(struct segment_writer *writer, uint64_t number)
+{
+        pthread_mutex_lock(&writer->mutex);
+        writer->abandoned =
+            mem_resize(writer->abandoned, writer->n_abandoned + 1, sizeof(*writer->abandoned));
+        writer->abandoned[writer->n_abandoned++] = number;
+        pthread_mutex_unlock(&writer->mutex);
+}
+
 /*
  * Write no more to the segment after a failure. What was answered must be there: read it back from the disk.
  * A segment without any such is deleted, so that a full disk does not fill with empty ones.
@@ -88,7 +103,7 @@ abandon_segment(struct segment_writer *writer)
         uint64_t number = atomic_load(&writer->number), readable, left;
         char name[SPOOL_NAME_SIZE];
         struct stat status;
-        int is_there = fstat(writer->fd, &status) == 0 && status.st_nlink > 0;
+        int is_there = fstat(writer->fd, &status) == 0 && status.st_nlink > 0, is_left = is_there;
 
         left = is_there ? (uint64_t)status.st_size : 0;
         atomic_fetch_add(&writer->stats->bytes, left);
@@ -100,6 +115,7 @@ abandon_segment(struct segment_writer *writer)
                 if (is_there && spool_directory_remove(writer->directory, number) == 0) {
                         spool_stats_reduce(&writer->stats->segments, 1);
                         spool_stats_reduce(&writer->stats->bytes, left);
+                        is_left = 0;
                 }
         } else {
                 readable = count_readable(writer, number);
@@ -113,6 +129,8 @@ abandon_segment(struct segment_writer *writer)
                 spool_stats_reduce(&writer->stats->segments, 1);
                 spool_stats_reduce(&writer->stats->records, writer->n_answered);
         }
+        if (is_left)
+                note_abandoned(writer, number);
         note_end(writer);
 }
 
@@ -306,9 +324,10 @@ segment_writer_new(const struct spool_directory *directory, struct spool_stats *
 
         writer->directory = directory;
         writer->stats = stats;
-        writer->next = first;
+        writer->first = writer->next = first;
         atomic_store(&writer->limit, first);
         writer->fd = -1;
+        pthread_mutex_init(&writer->mutex, NULL);
         return writer;
 }
 
@@ -320,6 +339,7 @@ segment_writer_free(struct segment_writer *writer)
         segment_writer_end(writer);
         log_flood_end(&writer->failed);
         log_flood_end(&writer->unsealed);
+        free(writer->abandoned);
         free(writer);
 }
 
@@ -327,6 +347,18 @@ uint64_t
 segment_writer_limit(const struct segment_writer *writer)
 {
         return atomic_load(&writer->limit);
+}
+
+int
+segment_writer_has_sealed(struct segment_writer *writer, uint64_t number)
+{
+        int is_sealed = number >= writer->first && number < atomic_load(&writer->limit);
+
+        pthread_mutex_lock(&writer->mutex);
+        for (size_t i = 0; is_sealed && i < writer->n_abandoned; i++)
+                is_sealed = writer->abandoned[i] != number;
+        pthread_mutex_unlock(&writer->mutex);
+        return is_sealed;
 }
 
 int

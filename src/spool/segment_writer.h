@@ -51,6 +51,9 @@ void segment_writer_end(struct segment_writer *writer);
 /* Return the number below which all segments have ended; they are not written any more. Any thread. */
 uint64_t segment_writer_limit(const struct segment_writer *writer);
 
+/* Whether it has ended this segment, with all of it synced. Any thread. */
+int segment_writer_has_sealed(struct segment_writer *writer, uint64_t number);
+
 /* Whether a write has failed because the disk was full, none succeeded since, and it still is. Any thread. */
 int segment_writer_lacks_room(const struct segment_writer *writer);
 

@@ -33,7 +33,7 @@ struct spool_drain {
         atomic_int is_stopping;
         atomic_int state;
         struct heartbeat heartbeat;
-        struct log_flood refusals, left_behind;
+        struct log_flood refusals;
 
         /* The thread's own. */
         struct drain_producer appends;
@@ -97,17 +97,10 @@ static void
 keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, int is_counted,
      const char *reason)
 {
-        char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
-
         drain_producer_explain(&drain->appends, reason);
         if (segment != NULL)
                 atomic_fetch_add(&drain->stats->refused, segment_drain_pass(segment)->n_refused);
-        log_flood(&drain->left_behind, LOG_LEVEL_WARNING,
-                  "a segment of the spool stays and is tried again last_segment=%s last_after_s=%d "
-                  "last_reason=%s",
-                  spool_directory_name(number, name),
-                  (int)(kept_segments_add(&drain->kept, number, segment, 0, is_counted) / 1000),
-                  log_quote(reason, quoted));
+        kept_segments_add(&drain->kept, number, segment, is_counted, reason);
         drain->n_ended++;
 }
 
@@ -265,7 +258,7 @@ append_again(struct spool_drain *drain, struct segment_drain *segment)
                 }
         }
         atomic_fetch_add(&drain->stats->refused, segment_drain_pass(segment)->n_refused);
-        (void)kept_segments_add(&drain->kept, segment_drain_number(segment), segment, 1, 1);
+        kept_segments_add(&drain->kept, segment_drain_number(segment), segment, 1, NULL);
         drain->n_ended++;
 }
 
@@ -399,6 +392,8 @@ spool_drain_new(const struct spool_directory *directory, struct spool_writer *wr
 
         *drain = (struct spool_drain){
             .directory = directory, .writer = writer, .stats = stats, .old = old, .owner = *owner};
+        drain->damage.writer = writer;
+        drain->damage.keeps_torn = writer == NULL;
         if (pipe2(drain->pipe, O_NONBLOCK | O_CLOEXEC) == 0) {
                 drain_producer_init(&drain->appends, config, bootstrap, drain->pipe[1], on_report, drain);
                 if (pthread_create(&drain->thread, NULL, run, drain) == 0)
@@ -427,7 +422,6 @@ spool_drain_free(struct spool_drain *drain)
         (void)close(drain->pipe[0]);
         (void)close(drain->pipe[1]);
         log_flood_end(&drain->refusals);
-        log_flood_end(&drain->left_behind);
         free(drain);
 }
 

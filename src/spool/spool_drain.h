@@ -25,7 +25,8 @@ struct spool_drain_owner {
 
 /**
  * spool_drain_new(directory, writer, stats, config, bootstrap, owner, error):
- * Start the thread. writer is NULL when nothing is written to the directory. Segments up to the number `old`
+ * Start the thread. writer is NULL when nothing is written to the directory: the segments may come
+ * from another disk, so those with torn bytes are put aside and not deleted. Segments up to the number `old`
  * were written by an earlier process, and are counted before they are drained. All arguments outlive the
  * drain; owner is copied. Return NULL with the reason.
  */

@@ -247,6 +247,12 @@ spool_writer_segment(const struct spool_writer *writer)
         return segment_writer_number(writer->segment);
 }
 
+int
+spool_writer_has_sealed(const struct spool_writer *writer, uint64_t number)
+{
+        return segment_writer_has_sealed(writer->segment, number);
+}
+
 void
 spool_writer_end_segment(struct spool_writer *writer)
 {

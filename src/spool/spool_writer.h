@@ -66,6 +66,9 @@ uint64_t spool_writer_limit(const struct spool_writer *writer);
 /* Return the number of the segment that is being written; 0 if there is none. Any thread. */
 uint64_t spool_writer_segment(const struct spool_writer *writer);
 
+/* Whether this process has ended the segment, with all of it synced. Any thread. */
+int spool_writer_has_sealed(const struct spool_writer *writer, uint64_t number);
+
 /* End the segment that is being written, soon, so that it can be drained. Any thread. */
 void spool_writer_end_segment(struct spool_writer *writer);
 

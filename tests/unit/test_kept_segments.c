@@ -1,4 +1,5 @@
 #include <check.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -206,6 +207,95 @@ START_TEST(test_segment_stays_until_the_disk_returns_all_of_it)
 }
 END_TEST
 
+/* Replace the end of segment 1 by zeros, from this offset. */
+static void
+wipe(uint64_t offset)
+{
+        static const char zeros[1 << 16];
+        int fd = openat(spool_directory_fd(directory), "0000000000000001.spool", O_WRONLY);
+        off_t size = lseek(fd, 0, SEEK_END);
+
+        ck_assert_int_gt(size, (off_t)offset);
+        ck_assert_int_gt(pwrite(fd, zeros, (size_t)size - offset, (off_t)offset), 0);
+        (void)close(fd);
+}
+
+static void
+expect_damage(void)
+{
+        await(SPOOL_DRAIN_EMPTY);
+        ck_assert_uint_eq(atomic_load(&stats.damaged), 1);
+        ck_assert_uint_gt(atomic_load(&stats.lost_bytes), SEGMENTS_BODY);
+        ck_assert_ptr_nonnull(strstr(logged_read(), "a segment of the spool is damaged"));
+        ck_assert_ptr_null(strstr(logged_read(), "never answered 200"));
+        ck_assert_int_eq(faccessat(spool_directory_fd(directory), "0000000000000001.spool.damaged", F_OK, 0),
+                         0);
+}
+
+/* The block with the seal is unreadable at first, and then replaced. */
+START_TEST(test_unreadable_end_that_turns_into_zeros_is_damage)
+{
+        uint64_t offsets[10];
+
+        segments_store(directory, &stats, 1, 0, 10, offsets);
+        disk_unreadable_from = _i == 0 ? 0 : offsets[9] + 8;
+        disk_unreadable_to = 1 << 20;
+        start(1);
+        await(SPOOL_DRAIN_KEPT);
+        wipe(disk_unreadable_from / 4096 * 4096);
+        disk_unreadable_from = disk_unreadable_to = 0;
+        disk_pass_time(KEPT_MS);
+        expect_damage();
+}
+END_TEST
+
+/* Store a record by a writer, and end its segment. */
+static struct spool_writer *
+store_and_seal(struct spool_inbox *inbox, struct spool_item *item)
+{
+        static char fields[64], body[2 * SEGMENTS_BODY];
+        struct error error;
+        struct spool_writer *writer = spool_writer_new(directory, &stats, 1, &error);
+        size_t len = 0;
+
+        ck_assert_ptr_nonnull(writer);
+        ck_assert_int_eq(segment_add_field((uint8_t *)fields, sizeof(fields), &len, "",
+                                           (struct span){"0", 1}),
+                         0);
+        item->inbox = inbox;
+        item->item.record = (struct segment_record){.received_ms = FIRST,
+                                                    .fields = {fields, len},
+                                                    .body = {body, sizeof(body)}};
+        spool_writer_put(writer, item);
+        for (int i = 0; i < LIMIT && spool_inbox_take(inbox) == NULL; i++)
+                (void)poll(NULL, 0, 1);
+        spool_writer_end_segment(writer);
+        for (int i = 0; i < LIMIT && spool_writer_limit(writer) == 1; i++)
+                (void)poll(NULL, 0, 1);
+        ck_assert_uint_eq(spool_writer_limit(writer), 2);
+        return writer;
+}
+
+/* The disk returns zeros at once, without an error. */
+START_TEST(test_lost_end_of_a_segment_that_this_process_has_sealed_is_damage)
+{
+        const struct spool_drain_owner owner = {NULL, always, never, ignore};
+        struct spool_inbox inbox;
+        struct spool_item item = {0};
+        struct spool_writer *writer;
+        struct error error;
+
+        spool_inbox_init(&inbox, STDERR_FILENO);
+        writer = store_and_seal(&inbox, &item);
+        wipe(SEGMENT_HEADER_SIZE);
+        drain = spool_drain_new(directory, writer, &stats, 0, &plain, NULL, &owner, &error);
+        ck_assert_ptr_nonnull(drain);
+        expect_damage();
+        stop();
+        spool_writer_free(writer);
+}
+END_TEST
+
 /* Each retry takes its refused records out of the count, and fails before it has read any. */
 START_TEST(test_refused_records_are_counted_while_their_segment_cannot_be_opened)
 {
@@ -250,6 +340,8 @@ suite_kept_segments(void)
         tcase_add_test(tcase, test_segment_that_was_not_counted_does_not_fill_the_spool);
         tcase_add_test(tcase, test_refused_records_are_counted_while_their_segment_cannot_be_opened);
         tcase_add_test(tcase, test_segment_stays_until_the_disk_returns_all_of_it);
+        tcase_add_loop_test(tcase, test_unreadable_end_that_turns_into_zeros_is_damage, 0, 2);
+        tcase_add_test(tcase, test_lost_end_of_a_segment_that_this_process_has_sealed_is_damage);
         suite_add_tcase(suite, tcase);
         return suite;
 }

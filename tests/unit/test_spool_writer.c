@@ -196,6 +196,9 @@ START_TEST(test_segment_whose_end_fails_is_kept)
         disk_fails_at = disk_n_calls + _i;
         disk_fails_with = EIO;
         spool_writer_end_segment(writer);
+        while (spool_writer_segment(writer) != 0)
+                (void)poll(NULL, 0, 1);
+        ck_assert(!spool_writer_has_sealed(writer, 1));
         stop();
         for (size_t i = 0; i < SPOOL_N_ERRORS; i++)
                 ck_assert_uint_eq(atomic_load(&stats.errors[i]), 0); /* nothing was answered 503 */
