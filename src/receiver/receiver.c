@@ -217,7 +217,6 @@ static int
 can_spool(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
 {
         struct receiver_shared *shared = receiver->shared;
-        const char *refusal = spool_writer_refuses(spool_writer(shared->spool), 0);
         int is_away = receiver_shared_is_away(shared);
         int64_t since_ms;
         char since[CLOCK_RFC3339_SIZE], cause[RECENT_DETAIL_SIZE];
@@ -226,7 +225,7 @@ can_spool(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
                 return 0;
         if (!spool_is_alive(shared->spool, SPOOL_STUCK_MS, reason) && is_away)
                 return 0;
-        if (refusal != NULL && is_away) {
+        if (is_away && spool_writer_refuses(spool_writer(shared->spool), 0) != NULL) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "%s, and the spool is full or has failed",
                                outage_describe("Kafka is not reachable", cause, sizeof(cause)));
                 return 0;

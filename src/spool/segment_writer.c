@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -23,12 +22,12 @@
 struct segment_writer {
         const struct spool_directory *directory;
         struct spool_stats *stats;
-        atomic_uint_fast64_t number;  /* of the segment that is being written; 0: none */
-        atomic_uint_fast64_t limit;   /* all segments with smaller numbers have ended */
-        atomic_uint_fast64_t lacking; /* bytes for which the disk had no room; 0: it had for the last ones */
-        uint64_t first;               /* the number of the first one */
-        uint64_t next;                /* the number of the next one */
-        int fd;                       /* -1: none */
+        atomic_uint_fast64_t number; /* of the segment that is being written; 0: none */
+        atomic_uint_fast64_t limit;  /* all segments with smaller numbers have ended */
+        uint64_t lacking;            /* bytes for which the disk had no room; 0: it had for the last ones */
+        uint64_t first;              /* the number of the first one */
+        uint64_t next;               /* the number of the next one */
+        int fd;                      /* -1: none */
         uint64_t size;
         uint64_t synced; /* what was answered ends here */
         uint64_t n_answered;
@@ -139,8 +138,8 @@ fail(struct segment_writer *writer, enum spool_error error, const char *action, 
 {
         int is_full = error == SPOOL_ERROR_WRITE && (errno == ENOSPC || errno == EDQUOT);
 
-        if (is_full)
-                atomic_store(&writer->lacking, writer->size - writer->synced + ROOM_MIN);
+        if (is_full && writer->lacking < writer->size - writer->synced + ROOM_MIN)
+                writer->lacking = writer->size - writer->synced + ROOM_MIN;
         log_failure(writer, action, reason);
         atomic_fetch_add(&writer->stats->errors[is_full ? SPOOL_ERROR_FULL : error], 1);
         if (writer->fd >= 0)
@@ -242,6 +241,19 @@ write_records(struct segment_writer *writer, const struct segment_group *group)
         return result;
 }
 
+/*
+ * Reserve the room that was lacking, behind the end of the file. Return 0, also if the file system cannot, or
+ * -1 with errno set.
+ */
+static int
+reserve(const struct segment_writer *writer)
+{
+        if (writer->lacking == 0 ||
+            fallocate(writer->fd, FALLOC_FL_KEEP_SIZE, (off_t)writer->size, (off_t)writer->lacking) == 0)
+                return 0;
+        return errno == ENOSPC || errno == EDQUOT ? -1 : 0;
+}
+
 /* Return NULL if the segment can be found again, by its name and in the directory that is configured. */
 static const char *
 find_displacement(const struct segment_writer *writer)
@@ -266,7 +278,7 @@ segment_writer_store(struct segment_writer *writer, const struct segment_group *
                 begin_segment(writer);
         if (writer->fd < 0)
                 return -1;
-        if (write_records(writer, group) != 0) {
+        if ((group->n == 0 ? reserve(writer) : write_records(writer, group)) != 0) {
                 fail(writer, SPOOL_ERROR_WRITE, "write", strerror(errno));
                 return -1;
         }
@@ -285,7 +297,7 @@ segment_writer_store(struct segment_writer *writer, const struct segment_group *
         }
         writer->synced = writer->size;
         writer->n_answered += group->n;
-        atomic_store(&writer->lacking, 0);
+        writer->lacking = 0;
         return 0;
 }
 
@@ -359,16 +371,6 @@ segment_writer_has_sealed(struct segment_writer *writer, uint64_t number)
                 is_sealed = writer->abandoned[i] != number;
         pthread_mutex_unlock(&writer->mutex);
         return is_sealed;
-}
-
-int
-segment_writer_lacks_room(const struct segment_writer *writer)
-{
-        uint64_t lacking = atomic_load(&writer->lacking);
-        struct statvfs disk;
-
-        return lacking > 0 && fstatvfs(spool_directory_fd(writer->directory), &disk) == 0 &&
-               (uint64_t)disk.f_bavail * disk.f_frsize < lacking;
 }
 
 uint64_t

@@ -41,7 +41,8 @@ void segment_writer_free(struct segment_writer *writer);
 
 /*
  * Write a group to the segment, or to a new one when it is full. Return 0 when all of it is on the disk, or
- * -1 after logging and counting the failure; then some of it may be on the disk.
+ * -1 after logging and counting the failure; then some of it may be on the disk. An empty group only tries:
+ * whether a segment can be begun and synced, with as much room as was lacking.
  */
 int segment_writer_store(struct segment_writer *writer, const struct segment_group *group) MUST_CHECK;
 
@@ -53,9 +54,6 @@ uint64_t segment_writer_limit(const struct segment_writer *writer);
 
 /* Whether it has ended this segment, with all of it synced. Any thread. */
 int segment_writer_has_sealed(struct segment_writer *writer, uint64_t number);
-
-/* Whether a write has failed because the disk was full, none succeeded since, and it still is. Any thread. */
-int segment_writer_lacks_room(const struct segment_writer *writer);
 
 /* Return the number of the segment that is being written; 0: none. Any thread. */
 uint64_t segment_writer_number(const struct segment_writer *writer);

@@ -16,6 +16,9 @@
 /* After a failure, refuse deliveries for this long before the next attempt. */
 #define PAUSE_MS 1000
 
+/* After a failure, try by itself after this time, when somebody asks whether a delivery would be stored. */
+#define TRY_MS 2000
+
 /* Refuse deliveries while the disk has not answered for this long, instead of letting each wait for it. */
 #define STUCK_MS 10000
 
@@ -27,13 +30,14 @@ struct spool_writer {
         struct spool_stats *stats;
         struct segment_writer *segment; /* the thread's own, but for its number */
         pthread_t thread;
-        pthread_mutex_t mutex; /* protects the next three */
+        pthread_mutex_t mutex; /* protects the next four */
         struct segment_items waiting;
         int is_stopping;
         int ends_segment;
+        int tries; /* whether anything can be stored */
         pthread_cond_t work;
-        atomic_int_fast64_t refuses_until; /* monotonic ms, after a failure */
-        atomic_int_fast64_t busy_since;    /* monotonic ms; 0: idle */
+        atomic_int_fast64_t failed_ms;  /* monotonic: the last failure; 0: something was stored since */
+        atomic_int_fast64_t busy_since; /* monotonic ms; 0: idle */
         atomic_uint_fast64_t too_large; /* size of the last delivery that did not fit; 0: the last one did */
 };
 
@@ -84,9 +88,12 @@ report(struct spool_writer *writer, struct spool_item *item, const char *failure
         (void)written; /* a full pipe wakes as well */
 }
 
-/* Take deliveries that wait, after waiting for one. Return 0 when there are no more and the writer stops. */
+/*
+ * Take deliveries that wait, after waiting for one, or for something else to do. Return 0 when there are no
+ * more and the writer stops.
+ */
 static int
-take_group(struct spool_writer *writer, struct segment_group *group, int *ends_segment)
+take_group(struct spool_writer *writer, struct segment_group *group, int *ends_segment, int *tries)
 {
         struct segment_item *item;
         int is_stopping;
@@ -94,7 +101,8 @@ take_group(struct spool_writer *writer, struct segment_group *group, int *ends_s
         STAILQ_INIT(&group->items);
         group->n = group->bytes = 0;
         pthread_mutex_lock(&writer->mutex);
-        while (STAILQ_EMPTY(&writer->waiting) && !writer->is_stopping && !writer->ends_segment)
+        while (STAILQ_EMPTY(&writer->waiting) && !writer->is_stopping && !writer->ends_segment &&
+               !writer->tries)
                 pthread_cond_wait(&writer->work, &writer->mutex);
         while ((item = STAILQ_FIRST(&writer->waiting)) != NULL && group->n < GROUP_RECORDS) {
                 uint64_t size = segment_record_size(&item->record);
@@ -108,9 +116,30 @@ take_group(struct spool_writer *writer, struct segment_group *group, int *ends_s
         }
         *ends_segment = writer->ends_segment;
         writer->ends_segment = 0;
+        *tries = writer->tries;
+        writer->tries = 0;
         is_stopping = writer->is_stopping;
         pthread_mutex_unlock(&writer->mutex);
         return group->n > 0 || !is_stopping;
+}
+
+/* Write and sync a group, and note whether the spool fails. Return 0 or -1. */
+static int
+write_group(struct spool_writer *writer, const struct segment_group *group)
+{
+        int result = segment_writer_store(writer->segment, group);
+
+        atomic_store(&writer->failed_ms, result == 0 ? 0 : clock_monotonic_ms());
+        return result;
+}
+
+/* Whether the last attempt to store anything has failed, and was less than this time ago. */
+static int
+has_failed_within(const struct spool_writer *writer, int64_t ms)
+{
+        int64_t failed_ms = atomic_load(&writer->failed_ms);
+
+        return failed_ms != 0 && clock_monotonic_ms() - failed_ms < ms;
 }
 
 /* Return NULL when the group is on the disk, or why not; *may_be_there is set when some of it may be. */
@@ -127,13 +156,11 @@ store(struct spool_writer *writer, const struct segment_group *group, int *may_b
                 atomic_store(&writer->too_large, segment_record_size(&first->record));
                 return FULL;
         }
-        if (atomic_load(&writer->refuses_until) > clock_monotonic_ms())
+        if (has_failed_within(writer, PAUSE_MS))
                 return NOT_STORED;
         *may_be_there = 1;
-        if (segment_writer_store(writer->segment, group) != 0) {
-                atomic_store(&writer->refuses_until, clock_monotonic_ms() + PAUSE_MS);
+        if (write_group(writer, group) != 0)
                 return NOT_STORED;
-        }
         atomic_store(&writer->too_large, 0);
         histogram_add(&stats->sync, (uint64_t)(clock_monotonic_ns() - begun_ns), 1);
         atomic_fetch_add(&stats->written, group->n);
@@ -150,16 +177,18 @@ run(void *arg)
 {
         struct spool_writer *writer = arg;
         struct segment_group group;
-        int ends_segment;
+        int ends_segment, tries;
 
         (void)pthread_setname_np(pthread_self(), "spool-writer");
-        while (take_group(writer, &group, &ends_segment)) {
+        while (take_group(writer, &group, &ends_segment, &tries)) {
                 struct segment_item *item;
                 const char *failure;
                 int may_be_there = 0;
 
                 atomic_store(&writer->busy_since, clock_monotonic_ms());
                 failure = group.n == 0 ? NULL : store(writer, &group, &may_be_there);
+                if (group.n == 0 && tries && !has_failed_within(writer, TRY_MS))
+                        (void)write_group(writer, &group);
                 while ((item = STAILQ_FIRST(&group.items)) != NULL) {
                         STAILQ_REMOVE_HEAD(&group.items, entry);
                         report(writer, item_of(item), failure, may_be_there);
@@ -205,6 +234,18 @@ spool_writer_free(struct spool_writer *writer)
         free(writer);
 }
 
+/* Have the writer find out whether the spool still fails, unless it has just tried. */
+static void
+try_again(struct spool_writer *writer)
+{
+        if (has_failed_within(writer, TRY_MS))
+                return;
+        pthread_mutex_lock(&writer->mutex);
+        writer->tries = 1;
+        pthread_cond_signal(&writer->work);
+        pthread_mutex_unlock(&writer->mutex);
+}
+
 const char *
 spool_writer_refuses(struct spool_writer *writer, uint64_t size)
 {
@@ -218,11 +259,13 @@ spool_writer_refuses(struct spool_writer *writer, uint64_t size)
                 }
                 return FULL;
         }
-        if (size == 0 && segment_writer_lacks_room(writer->segment))
-                return FULL; /* the next delivery tries */
         if (spool_writer_busy_ms(writer) > STUCK_MS)
                 return STUCK;
-        return atomic_load(&writer->refuses_until) > clock_monotonic_ms() ? NOT_STORED : NULL;
+        if (size == 0 && atomic_load(&writer->failed_ms) != 0) {
+                try_again(writer);
+                return NOT_STORED;
+        }
+        return has_failed_within(writer, PAUSE_MS) ? NOT_STORED : NULL;
 }
 
 void

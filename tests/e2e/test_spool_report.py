@@ -205,6 +205,21 @@ def test_receiver_is_not_ready_while_its_full_spool_refuses_deliveries(offline):
     assert readiness(daemon)[0] == 200
 
 
+def test_receiver_is_not_ready_while_its_spool_fails(offline):
+    """Without a delivery that tries: a load balancer sends none to a receiver that is not ready."""
+    daemon = offline.daemon(with_spool(offline)).start()
+    spool = daemon.config.directory / "spool"
+    spool.rename(spool.with_name("mislaid"))
+    assert daemon.post(Delivery()).status == 503
+    before = daemon.metric("gatepost_spool_errors_total", error="place")
+    while daemon.metric("gatepost_spool_errors_total", error="place") < before + 3:
+        assert readiness(daemon)[0] == 503
+        time.sleep(0.2)
+    spool.with_name("mislaid").rename(spool)
+    waiting.until(lambda: readiness(daemon)[0] == 200, SECONDS, "the receiver to be ready again")
+    assert daemon.metric("gatepost_spool_written_total") == 0 and daemon.post(Delivery()).status == 200
+
+
 def test_spool_that_is_moved_is_named_at_the_reload_and_at_the_end(offline):
     config = with_spool(offline, "receiver")
     daemon = offline.daemon(config).start()

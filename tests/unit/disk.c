@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -41,7 +40,7 @@ ssize_t __real_write(int fd, const void *bytes, size_t len);
 ssize_t __real_writev(int fd, const struct iovec *vectors, int n);
 ssize_t __real_pread(int fd, void *bytes, size_t len, off_t offset);
 struct dirent *__real_readdir(DIR *directory);
-int __real_fstatvfs(int fd, struct statvfs *disk);
+int __real_fallocate(int fd, int mode, off_t offset, off_t len);
 int __real_fdatasync(int fd);
 int __real_fsync(int fd);
 int __real_unlinkat(int directory, const char *name, int flags);
@@ -352,12 +351,12 @@ __wrap_readdir(DIR *directory)
 }
 
 int
-__wrap_fstatvfs(int fd, struct statvfs *disk)
+__wrap_fallocate(int fd, int mode, off_t offset, off_t len)
 {
         int64_t room = atomic_load(&disk_room);
-        int result = __real_fstatvfs(fd, disk);
 
-        if (room >= 0)
-                disk->f_bavail = (fsblkcnt_t)room / disk->f_frsize;
-        return result;
+        if (room < 0 || len <= room)
+                return __real_fallocate(fd, mode, offset, len);
+        errno = ENOSPC;
+        return -1;
 }

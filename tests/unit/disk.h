@@ -6,7 +6,7 @@
 
 /*
  * A recorder of what the spool does with its disk. It wraps openat, write, writev, fdatasync, fsync, unlinkat, renameat, pread, readdir
- * and fstatvfs of the program, and can make them fail. Only files in the recorded directory count. It also wraps the monotonic clock.
+ * and fallocate of the program, and can make them fail. Only files in the recorded directory count. It also wraps the monotonic clock.
  */
 
 enum disk_op_kind {
@@ -80,7 +80,7 @@ extern int disk_undeletable;
 /* A directory returns so many entries, and then fails with EIO; -1: it returns all. */
 extern int disk_lists;
 
-/* fstatvfs() reports so much room; -1: the true one. */
+/* fallocate() finds so much room; -1: the true one. */
 extern _Atomic int64_t disk_room;
 
 /* Bytes that pread() has read. */
