@@ -17,7 +17,9 @@
 #define STALE_BYTES_EACH 1024 /* cost of a check apart from the hashing */
 #define S_US 1000000
 
-/* A failed append counts for this long while the spool has nothing to append that would succeed later. */
+/*
+ * A failed append counts for this long while the spool appends nothing, from when Kafka was reachable again.
+ */
 #define FAILURE_COUNTS_MS 10000
 
 /*
@@ -211,15 +213,17 @@ int
 receiver_shared_is_away(const struct receiver_shared *shared)
 {
         const struct spool_stats *stats = spool_stats(shared->spool);
-        int64_t failed_ms;
+        int64_t failed_ms, reachable_since_ms = atomic_load(&shared->reachable_since_ms);
 
-        if (!atomic_load(&shared->may_append) || atomic_load(&shared->reachable_since_ms) == 0)
+        if (!atomic_load(&shared->may_append) || reachable_since_ms == 0)
                 return 1;
         failed_ms = atomic_load_explicit(&shared->failed_ms, memory_order_relaxed);
         if (failed_ms == 0 || (atomic_load(&stats->records) == 0 && atomic_load(&stats->queued) == 0))
                 return 0;
-        /* The drain finds out when Kafka works again, if it has anything to append. */
-        return !spool_is_idle(shared->spool) || clock_monotonic_ms() - failed_ms < FAILURE_COUNTS_MS;
+        /* The drain finds out when Kafka works again, if it can read anything to append; else a delivery. */
+        if (reachable_since_ms > failed_ms)
+                failed_ms = reachable_since_ms;
+        return spool_is_trying(shared->spool) || clock_monotonic_ms() - failed_ms < FAILURE_COUNTS_MS;
 }
 
 /*

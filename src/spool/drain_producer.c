@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 /* What may be in flight: alone; beside other deliveries, which wait behind it; to try whether Kafka works. */
@@ -11,7 +12,8 @@ static const struct segment_drain_window trial = {1000, UINT64_C(4) << 20};
 
 #define PATIENCE_MAX 1024
 #define ROOM_MIN (UINT64_C(16) << 10)
-#define SOON_MS 250 /* what is acknowledged in this time is never too much */
+#define TRYING_MS 10000 /* longer than the pauses between attempts */
+#define SOON_MS 250     /* what is acknowledged in this time is never too much */
 
 void
 drain_producer_init(struct drain_producer *appends, const struct config *config, const char *bootstrap,
@@ -92,6 +94,7 @@ void
 drain_producer_note(struct drain_producer *appends, const struct producer_outcome *outcome, uint64_t bytes,
                     int64_t took_ms)
 {
+        atomic_store(&appends->tried_ms, clock_monotonic_ms());
         if (outcome->failure == NULL && appends->room < UINT64_MAX - bytes && is_soon(appends, took_ms))
                 appends->room += bytes;
         if (outcome->failure == NULL)
@@ -121,13 +124,22 @@ drain_producer_note_failure(struct drain_producer *appends, const char *reason)
 }
 
 struct segment_drain_window
-drain_producer_window(const struct drain_producer *appends, int has_traffic)
+drain_producer_window(struct drain_producer *appends, int has_traffic)
 {
         struct segment_drain_window window = !appends->is_proven ? trial : has_traffic ? beside : alone;
 
+        atomic_store(&appends->tried_ms, clock_monotonic_ms());
         if (window.bytes > appends->room)
                 window.bytes = appends->room;
         return window;
+}
+
+int
+drain_producer_is_trying(const struct drain_producer *appends)
+{
+        int64_t tried_ms = atomic_load(&appends->tried_ms);
+
+        return tried_ms != 0 && clock_monotonic_ms() - tried_ms < TRYING_MS;
 }
 
 void

@@ -2,6 +2,7 @@
 #define SPOOL_DRAIN_PRODUCER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/error.h"
 #include "base/log_flood.h"
@@ -12,7 +13,7 @@
 /*
  * The producer of a drain: opened when it is needed; replaced when it is broken, appends nothing, or has to
  * batch in another way. Knows whether Kafka acknowledges records. For one thread, but for
- * drain_producer_failure().
+ * drain_producer_is_trying() and drain_producer_failure().
  */
 struct drain_producer {
         const struct config *config;
@@ -22,10 +23,11 @@ struct drain_producer {
         void *arg;
         struct producer *producer; /* NULL: closed */
         enum producer_batching batching;
-        unsigned patience;     /* of the next producer */
-        uint64_t room;         /* bytes of segments that may be in flight */
-        int is_proven;         /* Kafka has acknowledged a record, and none has failed since */
-        pthread_mutex_t mutex; /* protects failure */
+        unsigned patience;            /* of the next producer */
+        uint64_t room;                /* bytes of segments that may be in flight */
+        int is_proven;                /* Kafka has acknowledged a record, and none has failed since */
+        atomic_int_fast64_t tried_ms; /* monotonic: when records were last to be appended, or reported */
+        pthread_mutex_t mutex;        /* protects failure */
         struct error failure;
         struct log_flood failed;
 };
@@ -65,8 +67,10 @@ void drain_producer_note(struct drain_producer *appends, const struct producer_o
 void drain_producer_note_failure(struct drain_producer *appends, const char *reason);
 
 /* Return what may be in flight now, beside other deliveries or alone. */
-struct segment_drain_window drain_producer_window(const struct drain_producer *appends,
-                                                  int has_traffic) MUST_CHECK;
+struct segment_drain_window drain_producer_window(struct drain_producer *appends, int has_traffic) MUST_CHECK;
+
+/* Whether records are appended, or were a moment ago. Any thread. */
+int drain_producer_is_trying(const struct drain_producer *appends);
 
 /* Set the reason for which something is not in Kafka, although no append has failed. */
 void drain_producer_explain(struct drain_producer *appends, const char *reason);

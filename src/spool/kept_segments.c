@@ -8,7 +8,8 @@
 #include "base/mem.h"
 
 #define FAILED_RETRY_MS 2000
-#define UNREAD_RETRY_MS 10000 /* descriptors, memory or the disk may be back soon */
+#define UNREAD_RETRY_MS 10000 /* descriptors, memory or the disk may be back soon; then twice as long */
+#define MAX_UNREAD 6          /* times, before OTHER_RETRY_MS */
 #define OTHER_RETRY_MS 600000
 
 void
@@ -21,16 +22,20 @@ kept_segments_clear(struct kept_segments *kept)
         memset(kept, 0, sizeof(*kept));
 }
 
+/* A segment that cannot be opened is tried again soon; reading one may take minutes, in vain. */
 static int64_t
 retry_after_ms(const struct segment_drain *segment, int has_failed)
 {
         enum segment_drain_result result =
             segment == NULL ? SEGMENT_DRAIN_UNREADABLE : segment_drain_result(segment);
 
+        unsigned n = segment == NULL ? 0 : segment_drain_n_unreadable(segment);
+
         if (has_failed)
                 return FAILED_RETRY_MS;
-        return result == SEGMENT_DRAIN_MORE || result == SEGMENT_DRAIN_UNREADABLE ? UNREAD_RETRY_MS
-                                                                                  : OTHER_RETRY_MS;
+        if ((result != SEGMENT_DRAIN_MORE && result != SEGMENT_DRAIN_UNREADABLE) || n > MAX_UNREAD)
+                return OTHER_RETRY_MS;
+        return n == 0 ? UNREAD_RETRY_MS : UNREAD_RETRY_MS << (n - 1);
 }
 
 /* Return the index of the first segment with at least this number. */
@@ -72,6 +77,8 @@ kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_dr
         memmove(&kept->items[at + 1], &kept->items[at], (kept->n - at) * sizeof(*kept->items));
         kept->items[at] = (struct kept_segment){number, segment, retry_ms, has_failed, is_counted, oldest_ms};
         kept->n++;
+        if (segment != NULL)
+                atomic_fetch_add(&kept->stats->refused, segment_drain_pass(segment)->n_refused);
         if (!has_failed)
                 log_flood(&kept->left_behind, LOG_LEVEL_WARNING,
                           "a segment of the spool stays and is tried again last_segment=%s last_after_s=%d "
@@ -88,6 +95,8 @@ kept_segments_take(struct kept_segments *kept, uint64_t number, struct kept_segm
         if (get(kept, number) == NULL)
                 return 0;
         *found = kept->items[at];
+        if (found->segment != NULL)
+                atomic_fetch_sub(&kept->stats->refused, segment_drain_pass(found->segment)->n_refused);
         memmove(&kept->items[at], &kept->items[at + 1], (--kept->n - at) * sizeof(*kept->items));
         return 1;
 }

@@ -9,12 +9,13 @@
 
 /*
  * The segments that a drain has left behind, to be tried again later: because records failed, for example
- * those of a partition without a leader, or because it cannot be drained at all. Zero-initialise it. For one
- * thread.
+ * those of a partition without a leader, or because it cannot be drained at all. Counts the records that
+ * Kafka refuses in them. Zero-initialise it, and set stats. For one thread.
  */
 struct kept_segments {
         struct kept_segment *items; /* by number, ascending */
         size_t n;
+        struct spool_stats *stats;
         struct log_flood left_behind;
 };
 
@@ -32,7 +33,7 @@ void kept_segments_clear(struct kept_segments *kept);
 
 /*
  * Keep a segment, which may be NULL, to be tried again, and log why it stays. Without a reason, records of it
- * have failed.
+ * have failed. One that is unreadable is tried again after 10 s, and then twice as long, up to 10 minutes.
  */
 void kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_drain *segment,
                        int is_counted, const char *reason);

@@ -30,6 +30,7 @@ struct segment_reader {
         uint64_t doubtful_bytes;
         uint64_t doubtful_from;
         int has_failed; /* the disk could not read some bytes */
+        struct segment_watch *watch;
         struct segment_summary summary;
 };
 
@@ -158,30 +159,40 @@ segment_write_head(const uint8_t id[SEGMENT_ID_SIZE], const struct segment_recor
 
 /*
  * Read up to len bytes of the file. What the disk fails to read counts as zeros, so that one bad sector costs
- * the records in it and no others. Return the number of bytes, which is smaller only at the end.
+ * the records in it and no others: after a failure the rest is read block by block, each block once. Return
+ * the number of bytes, which is smaller only at the end, or, with *failed set, if the thread stops.
  */
 static size_t
-read_at(struct segment_reader *reader, uint64_t offset, uint8_t *bytes, size_t len)
+read_at(struct segment_reader *reader, uint64_t offset, uint8_t *bytes, size_t len, int *failed)
 {
         size_t done = 0;
+        int by_block = 0;
 
         while (done < len) {
                 uint64_t at = offset + done;
-                ssize_t n = pread(reader->fd, bytes + done, len - done, (off_t)at);
+                size_t block = BLOCK - at % BLOCK;
+                size_t wanted = by_block && block < len - done ? block : len - done;
+                ssize_t n;
 
+                if (reader->watch != NULL && atomic_load(&reader->watch->is_stopping)) {
+                        *failed = 1;
+                        break;
+                }
+                if (reader->watch != NULL)
+                        heartbeat_wait(&reader->watch->heartbeat);
+                n = pread(reader->fd, bytes + done, wanted, (off_t)at);
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n == 0)
                         break;
+                if (n < 0 && wanted > block) {
+                        by_block = 1;
+                        continue;
+                }
                 if (n < 0) {
-                        n = pread(reader->fd, bytes + done, len - done < BLOCK ? len - done : BLOCK,
-                                  (off_t)at);
-                        if (n <= 0) {
-                                n = (ssize_t)(BLOCK - at % BLOCK);
-                                n = (size_t)n > len - done ? (ssize_t)(len - done) : n;
-                                memset(bytes + done, 0, (size_t)n);
-                                reader->has_failed = 1;
-                        }
+                        memset(bytes + done, 0, wanted);
+                        reader->has_failed = 1;
+                        n = (ssize_t)wanted;
                 }
                 done += (size_t)n;
         }
@@ -190,12 +201,13 @@ read_at(struct segment_reader *reader, uint64_t offset, uint8_t *bytes, size_t l
 
 /*
  * Return len bytes at an offset, valid until the next call; NULL if the file ends before, or, with *failed
- * set, if memory fails.
+ * set, if memory fails or the thread stops. Bytes that were read already are not read again.
  */
 static const uint8_t *
 bytes_at(struct segment_reader *reader, uint64_t offset, uint64_t len, int *failed)
 {
-        uint64_t wanted = len > CHUNK ? len : CHUNK;
+        uint64_t wanted = len > CHUNK ? len : CHUNK, end = reader->start + reader->filled;
+        size_t kept = offset >= reader->start && offset < end ? (size_t)(end - offset) : 0;
 
         if (offset + len > reader->size)
                 return NULL;
@@ -213,8 +225,10 @@ bytes_at(struct segment_reader *reader, uint64_t offset, uint64_t len, int *fail
                 reader->buffer = larger;
                 reader->capacity = wanted;
         }
+        if (kept > 0)
+                memmove(reader->buffer, reader->buffer + (offset - reader->start), kept);
         reader->start = offset;
-        reader->filled = read_at(reader, offset, reader->buffer, wanted);
+        reader->filled = kept + read_at(reader, offset + kept, reader->buffer + kept, wanted - kept, failed);
         return reader->filled < len ? NULL : reader->buffer;
 }
 
@@ -222,9 +236,7 @@ struct segment_reader *
 segment_reader_open(int directory, const char *name, struct error *error)
 {
         struct segment_reader *reader = calloc(1, sizeof(*reader));
-        const uint8_t *header;
         struct stat status;
-        int failed = 0;
 
         if (reader == NULL) {
                 (void)error_set(error, "out of memory");
@@ -237,12 +249,24 @@ segment_reader_open(int directory, const char *name, struct error *error)
                 return NULL;
         }
         reader->size = reader->summary.size = (uint64_t)status.st_size;
-        header = bytes_at(reader, 0, SEGMENT_HEADER_SIZE, &failed);
-        if (failed) {
-                (void)error_set(error, "out of memory");
-                segment_reader_close(reader);
-                return NULL;
-        }
+        return reader;
+}
+
+void
+segment_reader_watch(struct segment_reader *reader, struct segment_watch *watch)
+{
+        reader->watch = watch;
+}
+
+/* Return 0, or -1 if the bytes cannot be had. */
+static int
+read_header(struct segment_reader *reader)
+{
+        int failed = 0;
+        const uint8_t *header = bytes_at(reader, 0, SEGMENT_HEADER_SIZE, &failed);
+
+        if (failed)
+                return -1;
         if (header != NULL && memcmp(header, HEADER_MAGIC, 8) == 0 &&
             get32(header + 28) == crc32c_add(0, header, 28)) {
                 reader->has_id = 1;
@@ -252,7 +276,7 @@ segment_reader_open(int directory, const char *name, struct error *error)
                     reader->size < SEGMENT_HEADER_SIZE ? reader->size : SEGMENT_HEADER_SIZE;
         }
         reader->offset = SEGMENT_HEADER_SIZE;
-        return reader;
+        return 0;
 }
 
 void
@@ -305,7 +329,7 @@ note_record(struct segment_reader *reader, const struct segment_record *record)
         summary->n_records++;
 }
 
-/* Read the record at the offset. Return 1, 0 if there is none, or -1 if memory fails. */
+/* Read the record at the offset. Return 1, 0 if there is none, or -1 if the bytes cannot be had. */
 static int
 read_record(struct segment_reader *reader, struct segment_record *record)
 {
@@ -345,6 +369,8 @@ read_record(struct segment_reader *reader, struct segment_record *record)
 int
 segment_reader_next(struct segment_reader *reader, struct segment_record *record)
 {
+        if (reader->offset == 0 && read_header(reader) != 0)
+                return -1;
         while (reader->offset < reader->size) {
                 int found = read_record(reader, record);
 

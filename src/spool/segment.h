@@ -1,11 +1,13 @@
 #ifndef SPOOL_SEGMENT_H
 #define SPOOL_SEGMENT_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/heartbeat.h"
 #include "model/record.h"
 
 /*
@@ -61,11 +63,23 @@ void segment_write_head(const uint8_t id[SEGMENT_ID_SIZE], const struct segment_
 /* Reads a segment from beginning to end, whatever its state. It needs memory for the largest record. */
 struct segment_reader;
 
+/* Of a thread that reads: a failing disk may take seconds for each block. Zero-initialise it. */
+struct segment_watch {
+        struct heartbeat heartbeat; /* waits while the disk is read */
+        atomic_int is_stopping;     /* read no more */
+};
+
 /* Return NULL with the reason, also for anything but a regular file. */
 struct segment_reader *segment_reader_open(int directory, const char *name, struct error *error) MUST_CHECK;
 void segment_reader_close(struct segment_reader *reader);
 
-/* Read the next intact record other than a seal. Return 1, 0 at the end, or -1 if memory fails. */
+/* Watch the reader, from the first record on. watch outlives it; NULL: nobody. */
+void segment_reader_watch(struct segment_reader *reader, struct segment_watch *watch);
+
+/*
+ * Read the next intact record other than a seal. Return 1, 0 at the end, or -1 if memory fails or the thread
+ * stops.
+ */
 int segment_reader_next(struct segment_reader *reader, struct segment_record *record) MUST_CHECK;
 
 /* What was read so far. */

@@ -15,8 +15,11 @@ struct segment_drain {
         struct spool_stats *stats;
         struct log_flood *refusals;
         struct noted_damage *damage;
+        struct segment_watch *watch;
         uint64_t number;
         struct segment_summary summary;
+        unsigned n_unreadable;         /* times in succession that the disk did not return all of it */
+        int is_fresh;                  /* listed, and not tried since */
         struct segment_reader *reader; /* NULL between passes */
         struct segment_places places;
         size_t next;       /* index of the record that is read next */
@@ -52,7 +55,10 @@ open_reader(struct segment_drain *segment, struct error *error)
         segment->reader = segment_reader_open(spool_directory_fd(segment->directory),
                                               spool_directory_name(segment->number, name), error);
         segment->next = 0;
-        return segment->reader == NULL ? -1 : 0;
+        if (segment->reader == NULL)
+                return -1;
+        segment_reader_watch(segment->reader, segment->watch);
+        return 0;
 }
 
 /* Whether the list lacks records, maybe, because the disk could not read all of the segment. */
@@ -76,14 +82,16 @@ list(struct segment_drain *segment, int has_all, struct error *error)
         segment_reader_summary(segment->reader, &summary);
         segment_reader_close(segment->reader);
         segment->reader = NULL;
-        if (result == 0)
-                noted_damage_note(segment->damage, segment->number, &summary, segment->stats);
-        if (result == 0 && (!has_all || summary.unreadable_bytes == 0)) {
+        if (result != 0)
+                return error_set(error, "out of memory, or interrupted");
+        noted_damage_note(segment->damage, segment->number, &summary, segment->stats);
+        segment->n_unreadable = summary.unreadable_bytes > 0 ? segment->n_unreadable + 1 : 0;
+        if (!has_all || summary.unreadable_bytes == 0) {
                 segment_places_replace(&segment->places, &places);
                 segment->summary = summary;
         }
         segment_places_free(&places);
-        return result == 0 ? 0 : error_set(error, "out of memory");
+        return 0;
 }
 
 /* Correct the count of the records that Kafka does not have. */
@@ -106,7 +114,8 @@ list_again(struct segment_drain *segment, struct error *error)
 
 struct segment_drain *
 segment_drain_open(const struct spool_directory *directory, uint64_t number, struct spool_stats *stats,
-                   struct log_flood *refusals, struct noted_damage *damage, struct error *error)
+                   struct log_flood *refusals, struct noted_damage *damage, struct segment_watch *watch,
+                   struct error *error)
 {
         struct segment_drain *segment = calloc(1, sizeof(*segment));
         if (segment == NULL) {
@@ -118,6 +127,8 @@ segment_drain_open(const struct spool_directory *directory, uint64_t number, str
         segment->stats = stats;
         segment->refusals = refusals;
         segment->damage = damage;
+        segment->watch = watch;
+        segment->is_fresh = 1;
         if (list(segment, 0, error) == 0)
                 return segment;
         segment_drain_close(segment);
@@ -156,9 +167,10 @@ segment_drain_count(struct segment_drain *segment)
 int
 segment_drain_begin(struct segment_drain *segment, struct error *error)
 {
-        if ((segment->has_changed || is_partial(segment)) && list_again(segment, error) != 0)
+        if (!segment->is_fresh && (segment->has_changed || is_partial(segment)) &&
+            list_again(segment, error) != 0)
                 return -1;
-        segment->is_read = 0;
+        segment->is_fresh = 0;
         segment->is_one_by_one |= segment->n_refused_together > 0;
         segment->n_refused_together = 0;
         segment->pass = (struct segment_pass){0};
@@ -166,7 +178,8 @@ segment_drain_begin(struct segment_drain *segment, struct error *error)
         (void)segment_places_reset(&segment->places, FATE_REFUSED);
         segment->n_wanted = segment_places_left(&segment->places);
         segment->n_tried = 0;
-        return open_reader(segment, error);
+        segment->is_read = segment->n_wanted == 0 && is_partial(segment);
+        return segment->is_read ? 0 : open_reader(segment, error);
 }
 
 /* A record of this reception is left after the pass. */
@@ -289,7 +302,7 @@ read_next(struct segment_drain *segment, struct segment_record *record, struct e
                 if (segment->places.items[segment->next].fate == FATE_UNKNOWN)
                         return 1;
         }
-        return found < 0 ? error_set(error, "out of memory") : 0;
+        return found < 0 ? error_set(error, "out of memory, or interrupted") : 0;
 }
 
 int
@@ -383,6 +396,12 @@ segment_drain_narrow(const struct segment_drain *segment, struct segment_drain_w
             segment->outstanding_bytes < window->bytes ? segment->outstanding_bytes : window->bytes;
 }
 
+unsigned
+segment_drain_n_unreadable(const struct segment_drain *segment)
+{
+        return segment->n_unreadable;
+}
+
 int
 segment_drain_is_read(const struct segment_drain *segment)
 {
@@ -422,9 +441,8 @@ segment_drain_remove(const struct segment_drain *segment, struct error *error)
         if (failed && errno != ENOENT)
                 return error_set(error, "it cannot be deleted: %s", strerror(errno));
         crash_point("spool-removed");
-        if (is_kept)
-                (void)!spool_directory_sync(
-                    segment->directory); /* else a power failure has it drained again */
+        if (is_kept) /* else a power failure has it drained again */
+                (void)!spool_directory_sync(segment->directory);
         spool_stats_reduce(&segment->stats->bytes, segment->summary.size);
         spool_stats_reduce(&segment->stats->segments, 1);
         noted_damage_forget(segment->damage, segment->number);

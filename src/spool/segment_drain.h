@@ -39,14 +39,15 @@ enum segment_drain_result {
 };
 
 /**
- * segment_drain_open(directory, number, stats, refusals, damage, error):
+ * segment_drain_open(directory, number, stats, refusals, damage, watch, error):
  * Read a segment from its beginning to its end, for its summary. refusals limits the log lines about records
- * that Kafka refuses, and damage those about what is unreadable, of all segments. The arguments outlive it.
- * Return NULL with the reason.
+ * that Kafka refuses, and damage those about what is unreadable, of all segments. watch, which may be NULL,
+ * watches all reading. The arguments outlive it. Return NULL with the reason.
  */
 struct segment_drain *segment_drain_open(const struct spool_directory *directory, uint64_t number,
                                          struct spool_stats *stats, struct log_flood *refusals,
-                                         struct noted_damage *damage, struct error *error) MUST_CHECK;
+                                         struct noted_damage *damage, struct segment_watch *watch,
+                                         struct error *error) MUST_CHECK;
 
 /* No record may be outstanding. NULL is harmless. */
 void segment_drain_close(struct segment_drain *segment);
@@ -60,7 +61,8 @@ void segment_drain_count(struct segment_drain *segment);
 /**
  * segment_drain_begin(segment, error):
  * Begin a pass over the records that Kafka does not have. If the disk did not return all records so far, they
- * are listed again, and the summary changes. Return 0, or -1 with the reason.
+ * are listed again, and the summary changes; if none of the list is left, nothing more is read. Return 0, or
+ * -1 with the reason.
  */
 int segment_drain_begin(struct segment_drain *segment, struct error *error) MUST_CHECK;
 
@@ -88,6 +90,9 @@ enum segment_drain_result segment_drain_result(const struct segment_drain *segme
 
 /* Take what is in flight of a segment off a window for another one. */
 void segment_drain_narrow(const struct segment_drain *segment, struct segment_drain_window *window);
+
+/* Return how often in succession the disk has not returned all of it. */
+unsigned segment_drain_n_unreadable(const struct segment_drain *segment);
 
 /* Whether the pass has read all records; some may still be in flight. */
 int segment_drain_is_read(const struct segment_drain *segment);

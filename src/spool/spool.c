@@ -139,6 +139,12 @@ spool_is_idle(const struct spool *spool)
         return spool->drain != NULL && spool_drain_state(spool->drain) == SPOOL_DRAIN_KEPT;
 }
 
+int
+spool_is_trying(const struct spool *spool)
+{
+        return spool->drain != NULL && spool_drain_is_trying(spool->drain);
+}
+
 struct spool_writer *
 spool_writer(const struct spool *spool)
 {
@@ -156,7 +162,7 @@ spool_is_alive(const struct spool *spool, int64_t limit_ms, char reason[HEALTH_R
 {
         const char *stuck = spool_writer_busy_ms(spool->writer) > limit_ms
                                 ? "the spool's disk does not answer"
-                            : spool->drain != NULL && spool_drain_busy_ms(spool->drain) > limit_ms
+                            : spool->drain != NULL && !spool_drain_is_alive(spool->drain, limit_ms)
                                 ? "the thread that drains the spool is stuck"
                                 : NULL;
 

@@ -34,10 +34,16 @@ void spool_close(struct spool *spool);
 /* Whether all that is left are segments that cannot be drained now, so that the drain does not try Kafka. */
 int spool_is_idle(const struct spool *spool);
 
+/* Whether the drain finds out by itself when Kafka works again. */
+int spool_is_trying(const struct spool *spool);
+
 struct spool_writer *spool_writer(const struct spool *spool);
 struct spool_stats *spool_stats(struct spool *spool);
 
-/* Return whether both threads make progress within limit_ms; else write which one does not. */
+/*
+ * Return whether both threads make progress within limit_ms, or the drain waits for the disk; else write
+ * which one does not.
+ */
 int spool_is_alive(const struct spool *spool, int64_t limit_ms, char reason[HEALTH_REASON_SIZE]);
 
 #endif

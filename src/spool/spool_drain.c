@@ -30,9 +30,8 @@ struct spool_drain {
         struct spool_drain_owner owner;
         pthread_t thread;
         int pipe[2];
-        atomic_int is_stopping;
         atomic_int state;
-        struct heartbeat heartbeat;
+        struct segment_watch watch;
         struct log_flood refusals;
 
         /* The thread's own. */
@@ -98,9 +97,9 @@ keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, 
      const char *reason)
 {
         drain_producer_explain(&drain->appends, reason);
-        if (segment != NULL)
-                atomic_fetch_add(&drain->stats->refused, segment_drain_pass(segment)->n_refused);
-        kept_segments_add(&drain->kept, number, segment, is_counted, reason);
+        /* Reading that was interrupted needs no word in the log. */
+        kept_segments_add(&drain->kept, number, segment, is_counted,
+                          atomic_load(&drain->watch.is_stopping) ? NULL : reason);
         drain->n_ended++;
 }
 
@@ -109,8 +108,9 @@ static struct segment_drain *
 open_segment(struct spool_drain *drain, uint64_t number, int is_new)
 {
         struct error error;
-        struct segment_drain *segment = segment_drain_open(drain->directory, number, drain->stats,
-                                                           &drain->refusals, &drain->damage, &error);
+        struct segment_drain *segment =
+            segment_drain_open(drain->directory, number, drain->stats, &drain->refusals, &drain->damage,
+                               &drain->watch, &error);
 
         if (segment == NULL) {
                 keep(drain, number, NULL, !is_new, error.text);
@@ -138,9 +138,6 @@ begin_segment(struct spool_drain *drain, uint64_t number)
         if (kept_segments_take(&drain->kept, number, &kept)) {
                 is_new = !kept.is_counted;
                 drain->segment = kept.segment;
-                if (drain->segment != NULL)
-                        atomic_fetch_sub(&drain->stats->refused,
-                                         segment_drain_pass(drain->segment)->n_refused);
         }
         if (drain->segment == NULL)
                 drain->segment = open_segment(drain, number, is_new);
@@ -257,7 +254,6 @@ append_again(struct spool_drain *drain, struct segment_drain *segment)
                         return;
                 }
         }
-        atomic_fetch_add(&drain->stats->refused, segment_drain_pass(segment)->n_refused);
         kept_segments_add(&drain->kept, segment_drain_number(segment), segment, 1, NULL);
         drain->n_ended++;
 }
@@ -352,7 +348,8 @@ send_records(struct spool_drain *drain)
         if (drain->finishing != NULL)
                 segment_drain_narrow(drain->finishing, &window);
         if (drain->owner.may_append(drain->owner.arg) &&
-            segment_drain_send(drain->segment, drain->appends.producer, &window, &error) != 0)
+            segment_drain_send(drain->segment, drain->appends.producer, &window, &error) != 0 &&
+            !atomic_load(&drain->watch.is_stopping))
                 drain_producer_note_failure(&drain->appends, error.text);
 }
 
@@ -361,6 +358,7 @@ static void
 take_turn(struct spool_drain *drain)
 {
         take_segment(drain);
+        heartbeat_beat(&drain->watch.heartbeat); /* it has waited for the disk */
         if (drain->segment != NULL && clock_monotonic_ms() >= drain->pause_until && has_producer(drain))
                 send_records(drain);
         end_pass(drain, &drain->finishing);
@@ -373,8 +371,8 @@ run(void *arg)
         struct spool_drain *drain = arg;
 
         (void)pthread_setname_np(pthread_self(), "spool-drain");
-        for (uint64_t n_ended = 0; !atomic_load(&drain->is_stopping); n_ended = drain->n_ended) {
-                heartbeat_beat(&drain->heartbeat);
+        for (uint64_t n_ended = 0; !atomic_load(&drain->watch.is_stopping); n_ended = drain->n_ended) {
+                heartbeat_beat(&drain->watch.heartbeat);
                 take_turn(drain);
                 if (drain->n_ended == n_ended)
                         wait_for_reports(drain);
@@ -392,6 +390,7 @@ spool_drain_new(const struct spool_directory *directory, struct spool_writer *wr
 
         *drain = (struct spool_drain){
             .directory = directory, .writer = writer, .stats = stats, .old = old, .owner = *owner};
+        drain->kept.stats = stats;
         drain->damage.writer = writer;
         drain->damage.keeps_torn = writer == NULL;
         if (pipe2(drain->pipe, O_NONBLOCK | O_CLOEXEC) == 0) {
@@ -411,7 +410,7 @@ spool_drain_free(struct spool_drain *drain)
 {
         if (drain == NULL)
                 return;
-        atomic_store(&drain->is_stopping, 1);
+        atomic_store(&drain->watch.is_stopping, 1);
         (void)!write(drain->pipe[1], "q", 1);
         process_join(drain->thread, "spool");
         drain_producer_end(&drain->appends);
@@ -437,8 +436,14 @@ spool_drain_failure(struct spool_drain *drain, struct error *error)
         drain_producer_failure(&drain->appends, error);
 }
 
-int64_t
-spool_drain_busy_ms(struct spool_drain *drain)
+int
+spool_drain_is_trying(const struct spool_drain *drain)
 {
-        return heartbeat_age_ms(&drain->heartbeat);
+        return drain_producer_is_trying(&drain->appends);
+}
+
+int
+spool_drain_is_alive(struct spool_drain *drain, int64_t limit_ms)
+{
+        return heartbeat_is_alive(&drain->watch.heartbeat, limit_ms);
 }

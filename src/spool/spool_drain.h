@@ -51,7 +51,13 @@ enum spool_drain_state spool_drain_state(const struct spool_drain *drain);
 /* Copy the reason of the last failed append, or why a segment stays; "" if there is none. Any thread. */
 void spool_drain_failure(struct spool_drain *drain, struct error *error);
 
-/* Return how long the thread has been busy with one step, in ms. Any thread. */
-int64_t spool_drain_busy_ms(struct spool_drain *drain);
+/*
+ * Whether the drain finds out by itself when Kafka works again: it has records in flight, or had a moment
+ * ago. It has none while it waits for a slow disk. Any thread.
+ */
+int spool_drain_is_trying(const struct spool_drain *drain);
+
+/* Return whether the thread makes progress within limit_ms, or waits for the disk. Any thread. */
+int spool_drain_is_alive(struct spool_drain *drain, int64_t limit_ms);
 
 #endif

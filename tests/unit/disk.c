@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -23,6 +24,8 @@ unsigned disk_n_files;
 int disk_ignores_syncs, disk_ignores_directory_syncs, disk_fails_with;
 long disk_fails_at = -1, disk_n_calls;
 uint64_t disk_unreadable_from, disk_unreadable_to, disk_n_read;
+int disk_unreadable_takes_ms;
+atomic_uint disk_n_unreadable;
 int disk_lists = -1;
 _Atomic int64_t disk_room = -1;
 size_t disk_writes_at_once;
@@ -329,6 +332,8 @@ __wrap_pread(int fd, void *bytes, size_t len, off_t offset)
 
         if (disk_unreadable_to != 0 && to > disk_unreadable_from && from < disk_unreadable_to) {
                 if (from >= disk_unreadable_from) {
+                        (void)poll(NULL, 0, disk_unreadable_takes_ms);
+                        atomic_fetch_add(&disk_n_unreadable, 1);
                         errno = EIO;
                         return -1;
                 }

@@ -1,6 +1,7 @@
 #ifndef TESTS_DISK_H
 #define TESTS_DISK_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,6 +71,10 @@ extern long disk_n_calls;
 
 /* Reading fails with EIO within these bytes of any file in the directory; 0, 0: nowhere. */
 extern uint64_t disk_unreadable_from, disk_unreadable_to;
+
+/* Each read that fails there takes this long; how many have failed. */
+extern int disk_unreadable_takes_ms;
+extern atomic_uint disk_n_unreadable;
 
 /* A file with this name cannot be opened; NULL: each can. */
 extern const char *_Atomic disk_unopenable;

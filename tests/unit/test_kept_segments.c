@@ -207,6 +207,57 @@ START_TEST(test_segment_stays_until_the_disk_returns_all_of_it)
 }
 END_TEST
 
+/* Each time the records are listed once, and none is left to be sent. */
+START_TEST(test_unreadable_segment_is_read_ever_more_rarely)
+{
+        uint64_t offsets[10];
+        unsigned n_once, n;
+
+        segments_store(directory, &stats, 1, 0, 10, offsets);
+        disk_unreadable_from = offsets[5];
+        disk_unreadable_to = offsets[5] + 1;
+        start(1);
+        await(SPOOL_DRAIN_KEPT);
+        ck_assert_uint_eq(fake_acknowledged[9], 1);
+        n = atomic_load(&disk_n_unreadable);
+        n_once = n / 2; /* it was listed, and then sent */
+        ck_assert_uint_gt(n_once, 0);
+        for (int64_t pause_ms = 10000; pause_ms <= 320000; pause_ms *= 2) {
+                disk_pass_time(pause_ms - 5000);
+                (void)poll(NULL, 0, 500); /* some turns of the drain */
+                ck_assert_uint_eq(atomic_load(&disk_n_unreadable), n);
+                n += n_once;
+                for (int i = 0; i < LIMIT / 500 && atomic_load(&disk_n_unreadable) != n; i++) {
+                        disk_pass_time(1000);
+                        (void)poll(NULL, 0, 500);
+                }
+                ck_assert_uint_eq(atomic_load(&disk_n_unreadable), n);
+        }
+        disk_unreadable_from = disk_unreadable_to = 0;
+        disk_pass_time(KEPT_MS);
+        await(SPOOL_DRAIN_EMPTY);
+        ck_assert_uint_eq(fake_acknowledged[5], 1);
+}
+END_TEST
+
+START_TEST(test_drain_that_reads_from_a_slow_disk_can_be_stopped)
+{
+        segments_store(directory, &stats, 1, 0, 2000, NULL);
+        disk_unreadable_takes_ms = 50;
+        disk_unreadable_from = 4096;
+        disk_unreadable_to = 1 << 30;
+        start(1);
+        for (int i = 0; i < LIMIT && atomic_load(&disk_n_unreadable) < 5; i++)
+                (void)poll(NULL, 0, 1);
+        ck_assert(spool_drain_is_alive(drain, 0));
+        ck_assert(!spool_drain_is_trying(drain));
+        stop();
+        ck_assert_uint_ge(atomic_load(&disk_n_unreadable), 5);
+        ck_assert_uint_lt(atomic_load(&disk_n_unreadable), 500); /* of more than 500 blocks */
+        ck_assert_ptr_null(strstr(logged_read(), "a segment of the spool stays"));
+}
+END_TEST
+
 /* Replace the end of segment 1 by zeros, from this offset. */
 static void
 wipe(uint64_t offset)
@@ -340,6 +391,8 @@ suite_kept_segments(void)
         tcase_add_test(tcase, test_segment_that_was_not_counted_does_not_fill_the_spool);
         tcase_add_test(tcase, test_refused_records_are_counted_while_their_segment_cannot_be_opened);
         tcase_add_test(tcase, test_segment_stays_until_the_disk_returns_all_of_it);
+        tcase_add_test(tcase, test_unreadable_segment_is_read_ever_more_rarely);
+        tcase_add_test(tcase, test_drain_that_reads_from_a_slow_disk_can_be_stopped);
         tcase_add_loop_test(tcase, test_unreadable_end_that_turns_into_zeros_is_damage, 0, 2);
         tcase_add_test(tcase, test_lost_end_of_a_segment_that_this_process_has_sealed_is_damage);
         suite_add_tcase(suite, tcase);

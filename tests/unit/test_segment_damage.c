@@ -157,6 +157,28 @@ START_TEST(test_failing_sectors_cost_only_the_records_in_them)
 }
 END_TEST
 
+/* A failing disk may take a second for each attempt. */
+START_TEST(test_no_failing_sector_is_read_twice)
+{
+        struct segment_record record;
+        struct segment_reader *reader;
+        unsigned n_blocks = 0;
+
+        image_make();
+        disk_unreadable_from = 4096;
+        disk_unreadable_to = image_size - 4096;
+        for (uint64_t at = disk_unreadable_from; at < disk_unreadable_to; at += 4096)
+                n_blocks++;
+        ck_assert_uint_ge(n_blocks, 3);
+        reader = image_open(image_bytes, image_size);
+        while (segment_reader_next(reader, &record) > 0)
+                ;
+        segment_reader_close(reader);
+        /* And one attempt to read them all. */
+        ck_assert_uint_eq(atomic_load(&disk_n_unreadable), n_blocks + 1);
+}
+END_TEST
+
 /* The list of a segment that stays takes no more than that. */
 START_TEST(test_list_of_records_takes_8_bytes_each)
 {
@@ -184,6 +206,7 @@ suite_segment_damage(void)
         tcase_add_test(tcase, test_damage_is_reported_and_no_record_is_changed);
         tcase_add_test(tcase, test_failing_sectors_cost_only_the_records_in_them);
         tcase_add_test(tcase, test_missing_end_is_no_damage);
+        tcase_add_test(tcase, test_no_failing_sector_is_read_twice);
         tcase_add_test(tcase, test_list_of_records_takes_8_bytes_each);
         suite_add_tcase(suite, tcase);
         return suite;

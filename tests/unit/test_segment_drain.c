@@ -81,7 +81,7 @@ open_drain(void)
 {
         struct error error;
 
-        drain = segment_drain_open(directory, 1, &stats, &refusals, &damage, &error);
+        drain = segment_drain_open(directory, 1, &stats, &refusals, &damage, NULL, &error);
         ck_assert_ptr_nonnull(drain);
 }
 
@@ -417,7 +417,7 @@ START_TEST(test_segment_that_was_deleted_cannot_be_drained_again)
         ck_assert_int_eq(spool_directory_remove(directory, 1), 0);
         ck_assert_int_eq(segment_drain_remove(drain, &error), 0);
         ck_assert_int_eq(segment_drain_begin(drain, &error), -1);
-        ck_assert_ptr_null(segment_drain_open(directory, 1, &stats, &refusals, &damage, &error));
+        ck_assert_ptr_null(segment_drain_open(directory, 1, &stats, &refusals, &damage, NULL, &error));
 }
 END_TEST
 
