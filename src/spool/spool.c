@@ -102,7 +102,8 @@ spool_warn_if_moved(const struct spool *spool, const char *path)
 {
         struct place place = describe(spool);
 
-        if (path == NULL || strcmp(path, spool->path) != 0)
+        if (path == NULL ||
+            (strcmp(path, spool->path) != 0 && !spool_directory_is_at(spool->directory, path)))
                 log_warning("a restart drains this spool no more: the configuration has another one, or none "
                             "segments=%" PRIuFAST64 " directory=%s after_the_restart=%s",
                             atomic_load(&spool->stats.segments), place.directory, place.remedy);

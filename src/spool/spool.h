@@ -25,7 +25,7 @@ struct spool *spool_open(const char *path, uint64_t max_bytes, struct error *err
 int spool_start_draining(struct spool *spool, const struct config *config, const char *bootstrap,
                          const struct spool_drain_owner *owner, struct error *error) MUST_CHECK;
 
-/* Log that the next process uses another spool, or none, unless it has this path, which may be NULL. */
+/* Log that the next process uses another spool, or none, unless this path, which may be NULL, leads to it. */
 void spool_warn_if_moved(const struct spool *spool, const char *path);
 
 /* Write what still waits, stop, log what is left, and unlock the directory. NULL is harmless. */

@@ -206,12 +206,18 @@ spool_listing_free(struct spool_listing *listing)
 }
 
 int
-spool_directory_is_in_place(const struct spool_directory *directory)
+spool_directory_is_at(const struct spool_directory *directory, const char *path)
 {
         struct stat opened, there;
 
-        return fstat(directory->fd, &opened) == 0 && stat(directory->path, &there) == 0 &&
+        return fstat(directory->fd, &opened) == 0 && stat(path, &there) == 0 &&
                opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
+}
+
+int
+spool_directory_is_in_place(const struct spool_directory *directory)
+{
+        return spool_directory_is_at(directory, directory->path);
 }
 
 int

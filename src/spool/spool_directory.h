@@ -65,8 +65,9 @@ int spool_directory_list(const struct spool_directory *directory, int log, struc
                          struct error *error) MUST_CHECK;
 void spool_listing_free(struct spool_listing *listing);
 
-/* Whether the path that was opened still leads to this directory. */
+/* Whether the path that was opened still leads to this directory, or another path does. */
 int spool_directory_is_in_place(const struct spool_directory *directory);
+int spool_directory_is_at(const struct spool_directory *directory, const char *path);
 
 /* Create the file of a segment. Return its descriptor, or -1 with errno set. */
 int spool_directory_create(const struct spool_directory *directory, uint64_t number) MUST_CHECK;

@@ -225,7 +225,9 @@ def test_spool_that_is_moved_is_named_at_the_reload_and_at_the_end(offline):
     daemon = offline.daemon(config).start()
     old, new = config["receiver"]["spool"], config.directory / "elsewhere"
     daemon.accept()
-    reload_with(daemon)
+    for spelt in (old, f"{old}/", f"{old}/../{old.name}"):
+        config["receiver"]["spool"] = spelt
+        reload_with(daemon)
     assert "drains this spool no more" not in daemon.log
     for n, moved in enumerate((new, None), 1):
         if moved is None:
