@@ -4,6 +4,9 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "cli/own_url.h"
@@ -63,17 +66,19 @@ is_own_address(const struct doctor *doctor, const char *text)
 
 /*
  * Whether a refusal may be of a request of this command. It has no certificate of a client, and its machine
- * may be no trusted proxy: what the receiver then closes cannot be told apart by more than the address.
+ * may be no trusted proxy: what the receiver then closes can be told apart by address and reason only.
  */
 static int
 may_be_own(const struct doctor *doctor, const struct json_value *refusal)
 {
         const char *detail = json_tree_text(refusal, "detail"), *client = json_tree_text(refusal, "client");
+        const char *uncertified =
+            ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE));
 
         if (is_closing(refusal))
                 return client != NULL && is_own_address(doctor, client) &&
-                       (strcmp(outcome_of(refusal), "handshake_failed") == 0 ||
-                        strcmp(outcome_of(refusal), "no_proxy") == 0);
+                       (strcmp(outcome_of(refusal), "no_proxy") == 0 ||
+                        (detail != NULL && uncertified != NULL && strstr(detail, uncertified) != NULL));
         return detail != NULL && strncmp(detail, DELIVERY_PROBE_MARK, strlen(DELIVERY_PROBE_MARK)) == 0;
 }
 
