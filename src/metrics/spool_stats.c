@@ -42,12 +42,14 @@ spool_stats_reduce(atomic_uint_fast64_t *gauge, uint64_t amount)
 }
 
 void
-spool_stats_clear_records(struct spool_stats *stats)
+spool_stats_clear(struct spool_stats *stats)
 {
-        uint_fast64_t left = atomic_load(&stats->records);
+        uint_fast64_t records = atomic_load(&stats->records), bytes = atomic_load(&stats->bytes);
 
-        if (left > 0 && atomic_load(&stats->segments) == 0)
-                (void)atomic_compare_exchange_strong(&stats->records, &left, 0);
+        if (atomic_load(&stats->segments) > 0)
+                return;
+        (void)atomic_compare_exchange_strong(&stats->records, &records, 0);
+        (void)atomic_compare_exchange_strong(&stats->bytes, &bytes, 0);
 }
 
 /* The threads do not reset oldest_ms when the last record has left. */

@@ -46,10 +46,10 @@ void spool_stats_init(struct spool_stats *stats, uint64_t max_bytes);
 void spool_stats_reduce(atomic_uint_fast64_t *gauge, uint64_t amount);
 
 /*
- * There is no segment any more: count no records, which may have become unreadable, unless another thread
- * counts new ones.
+ * There is no segment any more: count no records, which may have become unreadable, and no bytes, of a
+ * segment whose size has changed, unless another thread counts new ones.
  */
-void spool_stats_clear_records(struct spool_stats *stats);
+void spool_stats_clear(struct spool_stats *stats);
 
 /* Return when the oldest delivery in the spool was received, in ms since the epoch; 0: the spool is empty. */
 int64_t spool_stats_oldest_ms(const struct spool_stats *stats);

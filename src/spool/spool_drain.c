@@ -325,7 +325,7 @@ take_segment(struct spool_drain *drain)
                 return;
         if (drain->finishing == NULL && drain->writer != NULL && atomic_load(&drain->stats->segments) == 0) {
                 atomic_store(&drain->state, SPOOL_DRAIN_EMPTY);
-                spool_stats_clear_records(drain->stats);
+                spool_stats_clear(drain->stats);
                 close_producer(drain); /* an idle one would keep its connections */
                 drain_producer_forget_failures(&drain->appends);
                 return;

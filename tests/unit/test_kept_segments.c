@@ -347,6 +347,31 @@ START_TEST(test_lost_end_of_a_segment_that_this_process_has_sealed_is_damage)
 }
 END_TEST
 
+START_TEST(test_empty_spool_has_no_bytes_although_a_segment_was_cut)
+{
+        const struct spool_drain_owner owner = {NULL, always, never, ignore};
+        struct spool_inbox inbox;
+        struct spool_item item = {0};
+        struct spool_writer *writer;
+        struct error error;
+        char *name = mem_printf("%s/0000000000000001.spool", path);
+
+        spool_inbox_init(&inbox, STDERR_FILENO);
+        writer = store_and_seal(&inbox, &item);
+        ck_assert_int_eq(truncate(name, SEGMENT_HEADER_SIZE), 0);
+        free(name);
+        drain = spool_drain_new(directory, writer, &stats, 0, &plain, NULL, &owner, &error);
+        ck_assert_ptr_nonnull(drain);
+        for (int i = 0; i < LIMIT && atomic_load(&stats.bytes) + atomic_load(&stats.records) > 0; i++)
+                (void)poll(NULL, 0, 1);
+        ck_assert_uint_eq(atomic_load(&stats.segments), 0);
+        ck_assert_uint_eq(atomic_load(&stats.bytes), 0);
+        ck_assert_uint_eq(atomic_load(&stats.records), 0);
+        stop();
+        spool_writer_free(writer);
+}
+END_TEST
+
 /* Each retry takes its refused records out of the count, and fails before it has read any. */
 START_TEST(test_refused_records_are_counted_while_their_segment_cannot_be_opened)
 {
@@ -393,6 +418,7 @@ suite_kept_segments(void)
         tcase_add_test(tcase, test_segment_stays_until_the_disk_returns_all_of_it);
         tcase_add_test(tcase, test_unreadable_segment_is_read_ever_more_rarely);
         tcase_add_test(tcase, test_drain_that_reads_from_a_slow_disk_can_be_stopped);
+        tcase_add_test(tcase, test_empty_spool_has_no_bytes_although_a_segment_was_cut);
         tcase_add_loop_test(tcase, test_unreadable_end_that_turns_into_zeros_is_damage, 0, 2);
         tcase_add_test(tcase, test_lost_end_of_a_segment_that_this_process_has_sealed_is_damage);
         suite_add_tcase(suite, tcase);
