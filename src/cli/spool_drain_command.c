@@ -37,6 +37,7 @@ struct drain_work {
         struct error failure; /* why something is left; "": not known */
         uint64_t n_left;      /* records in segments that are left */
         size_t n_segments_left;
+        size_t n_unreadable; /* of these: the disk does not return all of them */
 };
 
 static void
@@ -211,6 +212,8 @@ count_left(struct drain_work *work)
                         before->is_aside = 1;
                 else if (before != NULL)
                         work->n_left += before->summary.n_records;
+                work->n_unreadable +=
+                    before != NULL && !scan.segments[i].is_aside && before->summary.unreadable_bytes > 0;
         }
         spool_scan_close(&scan);
         return status;
@@ -242,6 +245,11 @@ print_summary(const struct drain_work *work)
                n_drained, n_drained == 1 ? "" : "s", atomic_load(&work->stats.refused), work->n_left,
                work->n_segments_left, work->n_segments_left == 1 ? "" : "s");
         print_torn(work);
+        if (work->n_segments_left > 0 && work->n_unreadable == work->n_segments_left)
+                return command_fail(EX_TEMPFAIL,
+                                    "%s; if the disk does not recover, drain a copy: see DAMAGE in "
+                                    "gatepost-spool(5)",
+                                    work->failure.text[0] != '\0' ? work->failure.text : "segments are left");
         if (work->n_segments_left > 0)
                 return command_fail(EX_TEMPFAIL,
                                     "%s; drain it again: the router drops records that Kafka has already",

@@ -12,7 +12,7 @@ import pytest
 
 import waiting
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
-from installation import BUILD
+from installation import BUILD, PLAIN_BUILD
 from signing import Delivery, event_body
 from spool_side import HEAD_SIZE, HEADER_SIZE, Segment, name_of, pack_fields, read_directory, records_in
 
@@ -239,6 +239,18 @@ def test_a_thousand_segments_are_listed_in_order(run, spool):
 
 # Draining
 
+UNREADABLE = """
+#include <errno.h>
+#include <sys/types.h>
+
+ssize_t pread(int fd, void *bytes, size_t len, off_t offset)
+{
+        errno = EIO;
+        return -1;
+}
+"""
+
+
 @pytest.fixture
 def routed(installation):
     """An installation whose router runs; the spool is that of a machine that is gone."""
@@ -351,6 +363,19 @@ def test_segment_whose_end_is_missing_is_put_aside_when_it_is_drained(routed, sp
     assert events(routed) == {deliveries[0].delivery_id: 1}
     assert (spool / f"{name_of(7)}.damaged").read_bytes() == segment.data
     assert "0 records in 0 segments" in drain(routed, spool).stdout
+
+
+def test_drain_of_a_segment_that_the_disk_does_not_return_names_the_remedy(routed, spool, tmp_path):
+    """To drain it again would never end."""
+    Segment().add(Delivery(event_body())).seal().write(spool, 1)
+    library = tmp_path / "unreadable.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=UNREADABLE, text=True, check=True)
+    config = routed.daemons[0].config
+    done = subprocess.run([PLAIN_BUILD / "gatepost", "-c", config.write("drain.conf"), "spool", "drain", spool], text=True,
+                          env=ENVIRONMENT | {"LD_PRELOAD": str(library)}, capture_output=True, timeout=60)
+    assert done.returncode == EX_TEMPFAIL and "0 records appended" in done.stdout, (done.stdout, done.stderr)
+    assert "the disk does not return all of it; if the disk does not recover, drain a copy: see DAMAGE" in done.stderr
+    assert "drain it again" not in done.stderr
 
 
 def test_records_that_kafka_refuses_stay(routed, spool):
