@@ -204,6 +204,11 @@ warn_about_spool(const struct config *config, struct problems *problems)
                     "remove it");
         if (config->spool == NULL)
                 return;
+        if (config->spool_max < config->max_body)
+                problems_warn(problems,
+                              config->spool_max_line != 0 ? config->spool_max_line : config->spool_line,
+                              "spool_max is less than max_body: the largest deliveries can never be spooled; "
+                              "increase spool_max, or decrease max_body");
         if (!(config->roles & CONFIG_RECEIVER))
                 problems_warn(
                     problems, config->spool_line,

@@ -169,6 +169,7 @@ end_spooling(struct receiver_shared *shared)
 {
         int64_t since_ms = atomic_exchange(&spool_stats(shared->spool)->since_ms, 0);
 
+        spool_writer_forget_size(spool_writer(shared->spool));
         if (since_ms != 0)
                 log_flood(&shared->spooling_ended, LOG_LEVEL_NOTICE,
                           "deliveries go to Kafka again last_spooling_s=%" PRId64,

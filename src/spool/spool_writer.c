@@ -123,6 +123,14 @@ take_group(struct spool_writer *writer, struct segment_group *group, int *ends_s
         return group->n > 0 || !is_stopping;
 }
 
+/* A delivery that would not fit into an empty spool says nothing about the others. */
+static void
+note_too_large(struct spool_writer *writer, uint64_t size)
+{
+        if (size <= writer->stats->max_bytes)
+                atomic_store(&writer->too_large, size);
+}
+
 /* Write and sync a group, and note whether the spool fails. Return 0 or -1. */
 static int
 write_group(struct spool_writer *writer, const struct segment_group *group)
@@ -153,7 +161,7 @@ store(struct spool_writer *writer, const struct segment_group *group, int *may_b
 
         if (atomic_load(&stats->bytes) + group->bytes > stats->max_bytes) {
                 atomic_fetch_add(&stats->errors[SPOOL_ERROR_FULL], group->n);
-                atomic_store(&writer->too_large, segment_record_size(&first->record));
+                note_too_large(writer, segment_record_size(&first->record));
                 return FULL;
         }
         if (has_failed_within(writer, PAUSE_MS))
@@ -255,7 +263,7 @@ spool_writer_refuses(struct spool_writer *writer, uint64_t size)
         if (atomic_load(&stats->bytes) + atomic_load(&stats->queued) + wanted > stats->max_bytes) {
                 if (size > 0) {
                         atomic_fetch_add(&stats->errors[SPOOL_ERROR_FULL], 1);
-                        atomic_store(&writer->too_large, size);
+                        note_too_large(writer, size);
                 }
                 return FULL;
         }
@@ -266,6 +274,12 @@ spool_writer_refuses(struct spool_writer *writer, uint64_t size)
                 return NOT_STORED;
         }
         return has_failed_within(writer, PAUSE_MS) ? NOT_STORED : NULL;
+}
+
+void
+spool_writer_forget_size(struct spool_writer *writer)
+{
+        atomic_store(&writer->too_large, 0);
 }
 
 void

@@ -55,6 +55,9 @@ void spool_writer_free(struct spool_writer *writer);
  */
 const char *spool_writer_refuses(struct spool_writer *writer, uint64_t size);
 
+/* Kafka takes deliveries again: forget the size for which there was no room. Any thread. */
+void spool_writer_forget_size(struct spool_writer *writer);
+
 /* Have an item written, and reported in any case. Any thread. */
 void spool_writer_put(struct spool_writer *writer, struct spool_item *item);
 

@@ -219,6 +219,7 @@ WARNINGS = [
     ("router", "dedup_window = 10min", "signed anew"),
     ("receiver", "spool_max = 1GiB", "no effect without spool; set spool = /var/lib/gatepost/spool"),
     ("receiver", "spool = /dev/shm/gatepost-spool|spool_max = 1MiB", "a reboot loses deliveries that were answered 200; use"),
+    ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 1MiB|max_body = 2MiB", "the largest deliveries can never be spooled"),
     ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 1MiB|[gatepost]|roles = router", "stores nothing in the spool"),
     ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 1MiB|[router]|dedup_window = 90min", "for more than 45min go to quarantine"),
     ("source second", "path = /second|secret = 7d8f0c1b2a3e4f5061728394a5b6c7d8", "have a secret in common"),

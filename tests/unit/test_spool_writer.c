@@ -214,15 +214,16 @@ START_TEST(test_full_spool_refuses)
         size_t n_segments;
 
         stats.max_bytes = 500;
-        ck_assert_ptr_null(spool_writer_refuses(writer, 160));
+        ck_assert_ptr_nonnull(spool_writer_refuses(writer, 501));
+        ck_assert_ptr_null(spool_writer_refuses(writer, 0)); /* that one would never fit */
         ck_assert_ptr_null(store(0));
         ck_assert_ptr_null(store(1));
         ck_assert_str_eq(spool_writer_refuses(writer, 160), "the spool is full; send it again");
-        ck_assert_uint_eq(atomic_load(&stats.errors[SPOOL_ERROR_FULL]), 1);
-        ck_assert_ptr_nonnull(spool_writer_refuses(writer, 0)); /* it would not fit now either */
-        ck_assert_uint_eq(atomic_load(&stats.errors[SPOOL_ERROR_FULL]), 1);
-        ck_assert_str_eq(store(2), "the spool is full; send it again");
         ck_assert_uint_eq(atomic_load(&stats.errors[SPOOL_ERROR_FULL]), 2);
+        ck_assert_ptr_nonnull(spool_writer_refuses(writer, 0)); /* it would not fit now either */
+        ck_assert_uint_eq(atomic_load(&stats.errors[SPOOL_ERROR_FULL]), 2);
+        ck_assert_str_eq(store(2), "the spool is full; send it again");
+        ck_assert_uint_eq(atomic_load(&stats.errors[SPOOL_ERROR_FULL]), 3);
         ck_assert_ptr_nonnull(spool_writer_refuses(writer, 0));
         stats.max_bytes = 1000;
         ck_assert_ptr_null(spool_writer_refuses(writer, 0));
