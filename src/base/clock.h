@@ -18,8 +18,8 @@ int64_t clock_monotonic_ms(void);
 int64_t clock_boot_ms(void);
 
 /*
- * Like clock_monotonic_ms(), up to 10 ms behind, but ten times as fast, for use in every request. Do not mix it with
- * clock_monotonic_ms() in one interval.
+ * Like clock_monotonic_ms(), up to 10 ms behind, but ten times as fast, for use in every request. Do not mix
+ * it with clock_monotonic_ms() in one interval.
  */
 int64_t clock_coarse_ms(void);
 
