@@ -91,9 +91,10 @@ def test_records_routed_by_another_router_are_known_when_the_partition_returns(t
 def test_log_that_is_cut_off_while_the_router_is_stopped(tmp_path):
     """An unclean leader election loses records, and the first leader leads again: the router reads on over the same connection,
     where the records that it has not read are below its offset."""
-    with Cluster(nodes=3) as brokers:
+    with Cluster(nodes=3) as brokers, contextlib.ExitStack() as stack:
         bootstrap = f"127.0.0.1:{brokers.nodes[3].port}"  # which answers all the time
         installation = Installation(tmp_path, bootstrap)
+        stack.callback(installation.clean_up)
         kafka = installation.kafka
         create_deliveries(installation, [[1, 2]], **{"min.insync.replicas": "1", "unclean.leader.election.enable": "true"})
 
@@ -131,7 +132,6 @@ def test_log_that_is_cut_off_while_the_router_is_stopped(tmp_path):
             router.process.send_signal(signal.SIGCONT)
         wait_until_published(kafka, kept + again)
         assert router.metric("gatepost_log_truncations_total") == 1
-        installation.clean_up()
 
 
 def test_offset_metadata_of_other_clients_are_ignored(installation):
