@@ -29,7 +29,7 @@ struct consumer {
         void *arg;
         int closing;
         _Atomic uint32_t connections[N_CONNECTIONS]; /* number of connections so far, by broker id, */
-        uint32_t assigned_at[N_CONNECTIONS];         /* and n_pauses, at the last assignment */
+        uint32_t assigned_at[N_CONNECTIONS];         /* this, or 1, and n_pauses at the last assignment */
         uint32_t n_pauses;
         int64_t polled_ms; /* by clock_boot_ms(); 0: never */
 };
@@ -308,8 +308,11 @@ consumer_assign(struct consumer *consumer, const rd_kafka_topic_partition_list_t
 
         drop_ready(consumer);
         note_pause(consumer);
-        for (size_t i = 0; i < N_CONNECTIONS; i++)
-                consumer->assigned_at[i] = atomic_load(&consumer->connections[i]) + consumer->n_pauses;
+        for (size_t i = 0; i < N_CONNECTIONS; i++) {
+                uint32_t n = atomic_load(&consumer->connections[i]);
+
+                consumer->assigned_at[i] = (n == 0 ? 1 : n) + consumer->n_pauses;
+        }
         err = assign(consumer->client, partitions);
         return err == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : error_set(error, "assign: %s", rd_kafka_err2str(err));
 }
@@ -363,10 +366,10 @@ struct consumer_origin
 consumer_origin(const struct consumer *consumer, const rd_kafka_message_t *message)
 {
         int32_t broker = rd_kafka_message_broker_id(message);
-        uint32_t i = (uint32_t)broker % N_CONNECTIONS, first = consumer->assigned_at[i];
+        uint32_t i = (uint32_t)broker % N_CONNECTIONS;
         uint32_t now = atomic_load(&consumer->connections[i]) + consumer->n_pauses;
 
-        return (struct consumer_origin){1, consumer->number, broker, now, first == 0 ? 1 : first};
+        return (struct consumer_origin){1, consumer->number, broker, now, consumer->assigned_at[i]};
 }
 
 int
