@@ -107,27 +107,11 @@ metrics_router_render(const struct metrics *metrics, FILE *out)
 }
 
 static void
-put_count(struct status_writer *writer, const char *name, uint64_t count)
-{
-        json_number(writer->json, name, (int64_t)count);
-}
-
-/* Write a time in seconds since the epoch, or null for 0. */
-static void
-put_time(struct status_writer *writer, const char *name, uint64_t time_s)
-{
-        if (time_s == 0)
-                json_null(writer->json, name);
-        else
-                put_count(writer, name, time_s);
-}
-
-static void
 put_loss(struct status_writer *writer, const char *name, const struct metrics_loss *loss)
 {
         json_open_object(writer->json, name);
-        put_count(writer, "count", metrics_get(&loss->count));
-        put_time(writer, "timeSeconds", metrics_get(&loss->time_s));
+        status_writer_count(writer, "count", metrics_get(&loss->count));
+        status_writer_time(writer, "timeSeconds", metrics_get(&loss->time_s));
         json_close_object(writer->json);
 }
 
@@ -140,8 +124,8 @@ put_partitions(struct status_writer *writer)
                 json_number(writer->json, "partition", writer->partitions[i].id);
                 status_writer_text(writer, "state", writer->partitions[i].state);
                 status_writer_text(writer, "cause", writer->partitions[i].cause);
-                put_count(writer, "lagRecords", writer->partitions[i].lag);
-                put_count(writer, "restoreRecords", writer->partitions[i].to_read);
+                status_writer_count(writer, "lagRecords", writer->partitions[i].lag);
+                status_writer_count(writer, "restoreRecords", writer->partitions[i].to_read);
                 if (writer->partitions[i].committed < 0)
                         json_null(writer->json, "committedOffset");
                 else
@@ -158,14 +142,14 @@ metrics_router_status(struct status_writer *writer)
 
         put_loss(writer, "deletedBeforeRouting", &metrics->deleted);
         put_loss(writer, "logTruncations", &metrics->truncations);
-        put_count(writer, "lagRecords", metrics_get(&metrics->lag));
-        put_time(writer, "oldestRecordSeconds", metrics_get(&metrics->oldest_ms) / 1000);
-        put_count(writer, "rememberedIds", metrics_get(&metrics->remembered_ids));
+        status_writer_count(writer, "lagRecords", metrics_get(&metrics->lag));
+        status_writer_time(writer, "oldestRecordSeconds", metrics_get(&metrics->oldest_ms) / 1000);
+        status_writer_count(writer, "rememberedIds", metrics_get(&metrics->remembered_ids));
         if (metrics->config->state != NULL) {
                 json_open_object(writer->json, "state");
-                put_count(writer, "files", metrics_get(&metrics->state_files));
-                put_count(writer, "bytes", metrics_get(&metrics->state_bytes));
-                put_count(writer, "errors", metrics_get(&metrics->state_errors));
+                status_writer_count(writer, "files", metrics_get(&metrics->state_files));
+                status_writer_count(writer, "bytes", metrics_get(&metrics->state_bytes));
+                status_writer_count(writer, "errors", metrics_get(&metrics->state_errors));
                 json_close_object(writer->json);
         }
         put_partitions(writer);

@@ -85,16 +85,6 @@ metrics_spool_render(const struct metrics *metrics, FILE *out)
             &stats->sync);
 }
 
-/* Write a time in seconds since the epoch, or null. */
-static void
-put_time(struct status_writer *writer, const char *name, int64_t time_ms)
-{
-        if (time_ms == 0)
-                json_null(writer->json, name);
-        else
-                json_number(writer->json, name, time_ms / 1000);
-}
-
 void
 metrics_spool_status(struct status_writer *writer)
 {
@@ -106,8 +96,8 @@ metrics_spool_status(struct status_writer *writer)
                 return;
         list_rows(stats, rows);
         json_open_object(writer->json, "spool");
-        put_time(writer, "spoolingSinceSeconds", atomic_load(&stats->since_ms));
-        put_time(writer, "oldestSeconds", spool_stats_oldest_ms(stats));
+        status_writer_time(writer, "spoolingSinceSeconds", (uint64_t)atomic_load(&stats->since_ms) / 1000);
+        status_writer_time(writer, "oldestSeconds", (uint64_t)spool_stats_oldest_ms(stats) / 1000);
         for (size_t i = 0; i < N_ROWS; i++)
                 json_number(writer->json, rows[i].member, (int64_t)rows[i].value);
         json_open_object(writer->json, "errors");

@@ -9,12 +9,6 @@
 #include "metrics/status_writer.h"
 
 static void
-put_count(struct status_writer *writer, const char *name, uint64_t count)
-{
-        json_number(writer->json, name, (int64_t)count);
-}
-
-static void
 put_versions(struct status_writer *writer)
 {
         json_open_object(writer->json, "versions");
@@ -121,7 +115,7 @@ put_kafka(struct status_writer *writer)
 {
         json_flag(writer->json, "kafkaReachable", metrics_get(&writer->metrics->kafka_reachable) != 0);
         put_outage(writer);
-        put_count(writer, "misconfiguredTopics", metrics_get(&writer->metrics->misconfigured));
+        status_writer_count(writer, "misconfiguredTopics", metrics_get(&writer->metrics->misconfigured));
         json_member(writer->json, "embeddedBroker", writer->metrics->embedded_broker);
         put_brokers(writer);
         json_open_object(writer->json, "kafkaClients");
@@ -132,10 +126,10 @@ put_kafka(struct status_writer *writer)
                 if (name == NULL)
                         continue;
                 json_open_object(writer->json, name);
-                put_count(writer, "requests", metrics_get(&client->requests));
-                put_count(writer, "errors", metrics_get(&client->errors));
-                put_count(writer, "timeouts", metrics_get(&client->timeouts));
-                put_count(writer, "queuedRecords", metrics_get(&client->queued_records));
+                status_writer_count(writer, "requests", metrics_get(&client->requests));
+                status_writer_count(writer, "errors", metrics_get(&client->errors));
+                status_writer_count(writer, "timeouts", metrics_get(&client->timeouts));
+                status_writer_count(writer, "queuedRecords", metrics_get(&client->queued_records));
                 json_close_object(writer->json);
         }
         json_close_object(writer->json);
@@ -163,8 +157,8 @@ put_outcomes(struct status_writer *writer, const struct metrics_source *source)
 {
         json_open_object(writer->json, source->name);
         for (size_t o = 0; o < OUTCOME_N; o++)
-                put_count(writer, metrics_outcome_name((enum metrics_outcome)o),
-                          metrics_get(&source->requests[o]));
+                status_writer_count(writer, metrics_outcome_name((enum metrics_outcome)o),
+                                    metrics_get(&source->requests[o]));
         json_close_object(writer->json);
 }
 
@@ -214,7 +208,7 @@ put_refusals(struct status_writer *writer)
 
                 json_open_object(writer->json, NULL);
                 json_number(writer->json, "timeSeconds", events[i].time_s);
-                put_count(writer, "count", events[i].count);
+                status_writer_count(writer, "count", events[i].count);
                 status_writer_text(writer, "source", events[i].source);
                 status_writer_text(writer, "outcome", events[i].outcome);
                 if (events[i].status == 0)
@@ -252,7 +246,7 @@ put_events(struct status_writer *writer)
              kind = atomic_load(&kind->next)) {
                 char *name = status_writer_copy(writer, kind->name);
 
-                put_count(writer, name, metrics_events_of(kind));
+                status_writer_count(writer, name, metrics_events_of(kind));
                 free(name);
         }
         json_close_object(writer->json);
@@ -270,11 +264,11 @@ put_decisions(struct status_writer *writer)
                         quarantined[r] += metrics_get(&each->quarantined[r]);
         }
         put_events(writer);
-        put_count(writer, "duplicates", duplicates);
-        put_count(writer, "testDeliveries", metrics_get(&writer->metrics->tests));
+        status_writer_count(writer, "duplicates", duplicates);
+        status_writer_count(writer, "testDeliveries", metrics_get(&writer->metrics->tests));
         json_open_object(writer->json, "quarantined");
         for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
-                put_count(writer, judge_reason_name((enum quarantine_reason)r), quarantined[r]);
+                status_writer_count(writer, judge_reason_name((enum quarantine_reason)r), quarantined[r]);
         json_close_object(writer->json);
 }
 
@@ -308,8 +302,8 @@ put_router(struct status_writer *writer)
         put_decisions(writer);
         put_recently_quarantined(writer);
         json_open_object(writer->json, "transactions");
-        put_count(writer, "committed", metrics_get(&metrics->transactions[1]));
-        put_count(writer, "aborted", metrics_get(&metrics->transactions[0]));
+        status_writer_count(writer, "committed", metrics_get(&metrics->transactions[1]));
+        status_writer_count(writer, "aborted", metrics_get(&metrics->transactions[0]));
         json_close_object(writer->json);
         metrics_router_status(writer);
         put_histogram(writer, "deliverySeconds", HISTOGRAM_DELIVERY);

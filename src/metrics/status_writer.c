@@ -33,6 +33,21 @@ status_writer_text(struct status_writer *writer, const char *name, const char *t
 }
 
 void
+status_writer_count(struct status_writer *writer, const char *name, uint64_t count)
+{
+        json_number(writer->json, name, (int64_t)count);
+}
+
+void
+status_writer_time(struct status_writer *writer, const char *name, uint64_t time_s)
+{
+        if (time_s == 0)
+                json_null(writer->json, name);
+        else
+                status_writer_count(writer, name, time_s);
+}
+
+void
 status_writer_fraction(struct status_writer *writer, const char *name, double value)
 {
         char text[32];

@@ -22,8 +22,10 @@ struct status_writer {
  */
 char *status_writer_copy(struct status_writer *writer, const char *text);
 
-/* Write a member with such a text, or with a fraction. */
+/* Write a member with such a text, a count, a time in seconds since the epoch (0: null), or a fraction. */
 void status_writer_text(struct status_writer *writer, const char *name, const char *text);
+void status_writer_count(struct status_writer *writer, const char *name, uint64_t count);
+void status_writer_time(struct status_writer *writer, const char *name, uint64_t time_s);
 void status_writer_fraction(struct status_writer *writer, const char *name, double value);
 
 /* Write the number of values and two quantiles; without values, the quantiles are null. */
