@@ -85,16 +85,23 @@ teardown(void)
         scratch_teardown();
 }
 
-/* Drain n segments of an earlier process. */
+/* Drain beside a writer, which may be NULL, also n segments of an earlier process. */
 static void
-start(unsigned n)
+start_beside(struct spool_writer *writer, unsigned n)
 {
         const struct spool_drain_owner owner = {NULL, always, never, ignore};
         struct error error;
 
-        atomic_store(&stats.uncounted, n);
-        drain = spool_drain_new(directory, NULL, &stats, n, &plain, NULL, &owner, &error);
+        drain = spool_drain_new(directory, writer, &stats, n, &plain, NULL, &owner, &error);
         ck_assert_ptr_nonnull(drain);
+}
+
+/* Drain n segments of an earlier process. */
+static void
+start(unsigned n)
+{
+        atomic_store(&stats.uncounted, n);
+        start_beside(NULL, n);
 }
 
 static void
@@ -302,23 +309,26 @@ END_TEST
 
 /* Store a record by a writer, and end its segment. */
 static struct spool_writer *
-store_and_seal(struct spool_inbox *inbox, struct spool_item *item)
+store_and_seal(void)
 {
         static char fields[64], body[2 * SEGMENTS_BODY];
+        static struct spool_inbox inbox;
+        static struct spool_item item;
         struct error error;
         struct spool_writer *writer = spool_writer_new(directory, &stats, 1, &error);
         size_t len = 0;
 
         ck_assert_ptr_nonnull(writer);
+        spool_inbox_init(&inbox, STDERR_FILENO);
         ck_assert_int_eq(segment_add_field((uint8_t *)fields, sizeof(fields), &len, "",
                                            (struct span){"0", 1}),
                          0);
-        item->inbox = inbox;
-        item->item.record = (struct segment_record){.received_ms = FIRST,
-                                                    .fields = {fields, len},
-                                                    .body = {body, sizeof(body)}};
-        spool_writer_put(writer, item);
-        for (int i = 0; i < LIMIT && spool_inbox_take(inbox) == NULL; i++)
+        item = (struct spool_item){.inbox = &inbox};
+        item.item.record = (struct segment_record){.received_ms = FIRST,
+                                                   .fields = {fields, len},
+                                                   .body = {body, sizeof(body)}};
+        spool_writer_put(writer, &item);
+        for (int i = 0; i < LIMIT && spool_inbox_take(&inbox) == NULL; i++)
                 (void)poll(NULL, 0, 1);
         spool_writer_end_segment(writer);
         for (int i = 0; i < LIMIT && spool_writer_limit(writer) == 1; i++)
@@ -330,17 +340,10 @@ store_and_seal(struct spool_inbox *inbox, struct spool_item *item)
 /* The disk returns zeros at once, without an error. */
 START_TEST(test_lost_end_of_a_segment_that_this_process_has_sealed_is_damage)
 {
-        const struct spool_drain_owner owner = {NULL, always, never, ignore};
-        struct spool_inbox inbox;
-        struct spool_item item = {0};
-        struct spool_writer *writer;
-        struct error error;
+        struct spool_writer *writer = store_and_seal();
 
-        spool_inbox_init(&inbox, STDERR_FILENO);
-        writer = store_and_seal(&inbox, &item);
         wipe(SEGMENT_HEADER_SIZE);
-        drain = spool_drain_new(directory, writer, &stats, 0, &plain, NULL, &owner, &error);
-        ck_assert_ptr_nonnull(drain);
+        start_beside(writer, 0);
         expect_damage();
         stop();
         spool_writer_free(writer);
@@ -349,19 +352,12 @@ END_TEST
 
 START_TEST(test_empty_spool_has_no_bytes_although_a_segment_was_cut)
 {
-        const struct spool_drain_owner owner = {NULL, always, never, ignore};
-        struct spool_inbox inbox;
-        struct spool_item item = {0};
-        struct spool_writer *writer;
-        struct error error;
+        struct spool_writer *writer = store_and_seal();
         char *name = mem_printf("%s/0000000000000001.spool", path);
 
-        spool_inbox_init(&inbox, STDERR_FILENO);
-        writer = store_and_seal(&inbox, &item);
         ck_assert_int_eq(truncate(name, SEGMENT_HEADER_SIZE), 0);
         free(name);
-        drain = spool_drain_new(directory, writer, &stats, 0, &plain, NULL, &owner, &error);
-        ck_assert_ptr_nonnull(drain);
+        start_beside(writer, 0);
         for (int i = 0; i < LIMIT && atomic_load(&stats.bytes) + atomic_load(&stats.records) > 0; i++)
                 (void)poll(NULL, 0, 1);
         ck_assert_uint_eq(atomic_load(&stats.segments), 0);
