@@ -200,6 +200,7 @@ count_left(struct drain_work *work)
         int status = spool_scan_open(&scan, work->path);
 
         for (size_t i = 0, k = 0; i < scan.n; i++) {
+                int is_left = !scan.segments[i].is_aside;
                 struct spool_scan_segment *before;
 
                 while (k < work->scan.n && work->scan.segments[k].number < scan.segments[i].number)
@@ -207,13 +208,13 @@ count_left(struct drain_work *work)
                 before = k < work->scan.n && work->scan.segments[k].number == scan.segments[i].number
                              ? &work->scan.segments[k]
                              : NULL;
-                work->n_segments_left += !scan.segments[i].is_aside;
-                if (before != NULL && scan.segments[i].is_aside)
-                        before->is_aside = 1;
-                else if (before != NULL)
+                work->n_segments_left += (size_t)is_left;
+                if (before != NULL && is_left) {
                         work->n_left += before->summary.n_records;
-                work->n_unreadable +=
-                    before != NULL && !scan.segments[i].is_aside && before->summary.unreadable_bytes > 0;
+                        work->n_unreadable += before->summary.unreadable_bytes > 0;
+                } else if (before != NULL) {
+                        before->is_aside = 1;
+                }
         }
         spool_scan_close(&scan);
         return status;
