@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 
+import ports
 import waiting
 from signing import KINDS, event_topic
 
@@ -17,12 +18,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 START_SECONDS = 60
 READY_STEP_SECONDS = 0.005  # resolution of start-up times
 STOP_SECONDS = 40
-
-
-def free_port():
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        return holder.getsockname()[1]
 
 
 def accepts(port):
@@ -75,7 +70,8 @@ class Subject:
         return self.log_path.read_text(errors="replace")[-4000:] if self.log_path else ""
 
     def __enter__(self):
-        self.port = free_port()
+        self._holder = ports.reserve()
+        self.port = ports.number_of(self._holder)
         self.log_path = self.directory / f"{self.name.replace(' ', '-').replace(',', '')}-{self.port}.log"
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -96,6 +92,7 @@ class Subject:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self._holder.close()
 
     def resident_kib(self, field="VmRSS"):
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
@@ -133,7 +130,7 @@ class Gatepost(Subject):
 
     def command(self):
         config = self.installation.config(self.roles)
-        self.admin_port = free_port()
+        self.admin_port = self.installation.port()
         config["receiver"]["listen"] = f"127.0.0.1:{self.port}"
         config["receiver"].update({"max_in_flight": "1GiB"} | self.receiver)  # the alternatives have no bound
         with_kinds(config, self.kinds)

@@ -17,9 +17,10 @@ from confluent_kafka.admin import ConfigResource, ResourceType
 import examples
 import http_client
 import image
+import ports
 import waiting
 from daemon import ENVIRONMENT
-from examples import ORDERLY_END, adapt, assert_guarded, reserved_port
+from examples import ORDERLY_END, adapt, assert_guarded
 from signing import Delivery
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -74,7 +75,7 @@ def test_image_is_built_and_run_in_a_chroot(installation, tmp_path):
     secret.write_bytes(Delivery().secret + b"\n")
     secret.chmod(0o440)
     os.chown(secret, 0, 10001)  # as fsGroup does
-    with reserved_port() as receiver, reserved_port() as admin:
+    with ports.reserved() as receiver, ports.reserved() as admin:
         (configuration / "gatepost.conf").write_text(
             f"[receiver]\nlisten = 127.0.0.1:{receiver}\n"
             f"[source invoicing]\npath = {examples.PATH}\nsecret_file = /etc/gatepost/invoicing\n"
@@ -183,7 +184,7 @@ def comment_commands():
 
 
 def test_services_of_compose_work_together(installation, tmp_path):
-    with reserved_port() as receiver, reserved_port() as sandbox, reserved_port() as admin:
+    with ports.reserved() as receiver, ports.reserved() as sandbox, ports.reserved() as admin:
         make, fill, _, _, fire, tail = comment_commands()
         each = Composition(installation, tmp_path, receiver, sandbox, admin)
         each.run(["sh", "-e", "-c", f"{make}\n{fill}"])

@@ -81,12 +81,6 @@ def by_sockets(installation, roles="receiver, router"):
     return config
 
 
-def free_port():
-    with socket.socket() as each:
-        each.bind(("127.0.0.1", 0))
-        return each.getsockname()[1]
-
-
 def file_of(daemon):
     """The daemon's configuration file, which is not written again."""
     return str(daemon.config.directory / f"{daemon.name}.conf")
@@ -713,7 +707,7 @@ def test_socket_unit_that_listens_on_another_address(installation, stopped):
 
 def test_changed_listen_needs_a_restart(installation, stopped):
     daemon = stopped.start().wait_until_ready()
-    daemon.config["receiver"]["listen"] = f"127.0.0.1:{free_port()}"
+    daemon.config["receiver"]["listen"] = f"127.0.0.1:{installation.port()}"
     expect(examine(installation, daemon.config), EX_CONFIG, f"listens on {daemon.addresses[0]}, and `listen` is 127.0.0.1:",
            "systemctl restart gatepostd")
 
@@ -850,7 +844,7 @@ def test_listener_that_requires_the_proxy_protocol(installation):
     installation.create_topics()
     config = installation.config()
     config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required",
-                               "listen": f"127.0.0.1:{free_port()}"})
+                               "listen": f"127.0.0.1:{installation.port()}"})
     config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
     daemon = installation.start(config)
     checkup = examine(installation, file_of(daemon))
@@ -861,7 +855,7 @@ def test_listener_that_requires_the_proxy_protocol(installation):
 def test_machine_that_is_no_trusted_proxy(installation, authority, has_tls):
     installation.create_topics()
     config = installation.config()
-    config["receiver"].update({"trusted_proxy": "192.0.2.1", "proxy_protocol": "required", "listen": f"127.0.0.1:{free_port()}"})
+    config["receiver"].update({"trusted_proxy": "192.0.2.1", "proxy_protocol": "required", "listen": f"127.0.0.1:{installation.port()}"})
     config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
     if has_tls:
         config.tls(*authority.issue("behind-proxy"))
@@ -882,7 +876,7 @@ def test_proxy_protocol_in_the_file_or_the_daemon_only(installation, authority, 
     """Without it, gatepostd takes the header for a request; with it, it closes a connection without one."""
     installation.create_topics()
     config = installation.config()
-    config["receiver"].update(loaded, listen=f"127.0.0.1:{free_port()}")
+    config["receiver"].update(loaded, listen=f"127.0.0.1:{installation.port()}")
     config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
     if has_tls:
         config.tls(*authority.issue("proxied"))
@@ -905,7 +899,7 @@ def test_proxy_protocol_of_the_daemon_from_another_machine_only(installation):
     """Nothing distinguishes it from a program that closes connections: the candidates are named."""
     installation.create_topics()
     config = installation.config()
-    config["receiver"].update(REQUIRED, trusted_proxy="192.0.2.1", listen=f"127.0.0.1:{free_port()}")
+    config["receiver"].update(REQUIRED, trusted_proxy="192.0.2.1", listen=f"127.0.0.1:{installation.port()}")
     installation.start(config)
     del config["receiver"]["trusted_proxy"], config["receiver"]["proxy_protocol"]
     expect(examine(installation, config), EX_UNAVAILABLE, "listen 127.0.0.1:", "no answer to HTTP: ", "closes", "trusted_proxy",
@@ -944,7 +938,7 @@ def test_gatepostd_of_another_configuration_is_the_cause_of_a_silent_listener(in
     running = by_sockets(installation)
     daemon = installation.start(running)
     config = installation.config(instance="other")
-    config["receiver"]["listen"] = f"127.0.0.1:{free_port()}"
+    config["receiver"]["listen"] = f"127.0.0.1:{installation.port()}"
     config["admin"]["listen"] = running["admin"]["listen"]
     checkup = examine(installation, config)
     expect(checkup, EX_UNAVAILABLE, "listen 127.0.0.1:", f"the gatepostd of another configuration, {file_of(daemon)}, answers on unix:",
@@ -1378,7 +1372,7 @@ def test_connections_beyond_the_limit_of_an_address_are_a_warning(installation, 
                                                      ("127.0.0.0/8", "proxy_header", "no valid header of the PROXY protocol from 127.0.0.9")])
 def test_proxy_whose_connections_are_closed_is_a_warning(installation, stopped, trusted, outcome, words):
     """But not the connections of doctor itself, which is no trusted proxy either."""
-    stopped.config["receiver"].update({"trusted_proxy": trusted, "proxy_protocol": "required", "listen": f"127.0.0.1:{free_port()}"})
+    stopped.config["receiver"].update({"trusted_proxy": trusted, "proxy_protocol": "required", "listen": f"127.0.0.1:{installation.port()}"})
     daemon = stopped.start().wait_until_ready()
     for _ in range(2):
         assert "✓ refusals: no delivery refused within an hour" in examine(installation, file_of(daemon)).lines
@@ -1391,7 +1385,7 @@ def test_proxy_whose_connections_are_closed_is_a_warning(installation, stopped, 
 def test_failed_handshakes_are_a_warning(installation, stopped, authority, tmp_path):
     """But not those of doctor itself, which has no certificate of a client."""
     stopped.config.tls(*authority.issue("refusing"))
-    stopped.config["receiver"].update({"tls_client_ca_file": authority.certificate, "listen": f"127.0.0.1:{free_port()}"})
+    stopped.config["receiver"].update({"tls_client_ca_file": authority.certificate, "listen": f"127.0.0.1:{installation.port()}"})
     daemon = stopped.start().wait_until_ready()
     for _ in range(2):
         assert "✓ refusals: no delivery refused within an hour" in examine(installation, file_of(daemon)).lines

@@ -11,7 +11,7 @@ import pytest
 from authority import Authority
 from fake_service import FakeService, answers
 from reloading import reload
-from test_doctor import EX_CONFIG, EX_UNAVAILABLE, EX_USAGE, by_sockets, examine, expect, file_of, free_port, serve
+from test_doctor import EX_CONFIG, EX_UNAVAILABLE, EX_USAGE, by_sockets, examine, expect, file_of, serve
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def forward(server, address):
 def behind_a_proxy(installation):
     """A receiver that requires the PROXY protocol."""
     config = by_sockets(installation)
-    config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required", "listen": f"127.0.0.1:{free_port()}"})
+    config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required", "listen": f"127.0.0.1:{installation.port()}"})
     installation.create_topics(config)
     return installation.start(config)
 
@@ -177,7 +177,7 @@ def test_certificate_of_the_url_that_ends_soon(installation, tmp_path):
     """The service delivers no more when it has. It may be a proxy's, which no file of this machine has."""
     authority = Authority(tmp_path)
     config = by_sockets(installation)
-    config["receiver"]["listen"] = [config["receiver"]["listen"], f"127.0.0.1:{free_port()}"]
+    config["receiver"]["listen"] = [config["receiver"]["listen"], f"127.0.0.1:{installation.port()}"]
     installation.create_topics(config)
     daemon = installation.daemon(config)
 

@@ -15,11 +15,12 @@ from cluster import Cluster
 
 import examples
 import http_client
+import ports
 import waiting
 from accounts import Accounts
 from authority import Authority
 from confluent_kafka.admin import AclBinding
-from examples import BROKERS, ORDERLY_END, PATH, SECONDS, SECURED_BROKERS, adapt, admin_of, assert_guarded, reserved_port, running
+from examples import BROKERS, ORDERLY_END, PATH, SECONDS, SECURED_BROKERS, adapt, admin_of, assert_guarded, running
 from installation import Installation
 from signing import SECRET, Delivery, event_body
 
@@ -307,7 +308,7 @@ def nginx(installation, authority, tmp_path):
     path = f"{tmp_path}/receiver.sock"
     daemon = examples.start(installation, "gw1", examples.read("behind-nginx.conf"), ADMIN | {
         "/run/gatepost/receiver.sock": path, BROKERS: installation.bootstrap})
-    with reserved_port() as port:
+    with ports.reserved() as port:
         site = tmp_path / "site"
         site.write_text(adapt(examples.read("nginx.conf"), {
             "unix:/run/gatepost/receiver.sock": f"unix:{path}", "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
@@ -357,7 +358,7 @@ def test_nginx_reuses_connections_and_survives_a_restart(nginx, connect):
 def haproxy_before(daemon, authority, directory):
     """HAProxy by its example, in front of this daemon."""
     certificate = one_file(*authority.issue("haproxy"))
-    with reserved_port() as port:
+    with ports.reserved() as port:
         text = adapt(examples.read("haproxy.cfg"), {
             "bind :443": f"bind 127.0.0.1:{port}", "/etc/haproxy/certs/webhooks.example.com.pem": certificate,
             "check port 9464 inter 2s": f"check port {admin_of(daemon).rpartition(':')[2]} inter 200ms",
@@ -473,7 +474,7 @@ def test_prometheus_scrapes_and_evaluates_the_alerts(installation, tmp_path):
         "scrape_interval: 15s": "scrape_interval: 500ms", "evaluation_interval: 15s": "evaluation_interval: 500ms",
         "'127.0.0.1:9093'": "'127.0.0.1:9'"}))
     assert "SUCCESS" in examples.run("promtool", "check", "config", path)
-    with reserved_port() as port:
+    with ports.reserved() as port:
         def get(path):
             return http_client.request(f"127.0.0.1:{port}", "GET", path)
 

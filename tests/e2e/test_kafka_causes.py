@@ -44,12 +44,6 @@ def config(offline, secured, authority):
     return each
 
 
-def closed_port():
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        return closed.getsockname()[1]
-
-
 def logged(daemon):
     return [line for line in daemon.log.splitlines() if "kafka is unreachable" in line]
 
@@ -110,7 +104,7 @@ def name_that_does_not_resolve(config, secured):
 
 
 def port_where_nobody_listens(config, secured):
-    config["kafka"]["bootstrap.servers"] = f"127.0.0.1:{closed_port()}"
+    config["kafka"]["bootstrap.servers"] = "127.0.0.1:1"
 
 
 MISTAKES = [

@@ -12,6 +12,7 @@ import types
 
 import pytest
 
+import ports
 from proxy import Proxies
 from wire import APIS
 
@@ -55,10 +56,8 @@ def echo():
 
 @pytest.fixture
 def node(echo):
-    with socket.socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(("127.0.0.1", 0))
-        yield types.SimpleNamespace(number=1, proxied_port=echo.server_address[1], proxy_port=holder.getsockname()[1])
+    with ports.reserved() as port:
+        yield types.SimpleNamespace(number=1, proxied_port=echo.server_address[1], proxy_port=port)
 
 
 @pytest.fixture

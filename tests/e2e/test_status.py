@@ -24,12 +24,6 @@ EX_USAGE, EX_UNAVAILABLE, EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 64, 69, 75, 77, 78
 THREE_DAYS = 3 * 86400
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture(scope="module")
 def daemon(shared):
     """A daemon with two sources, of which the other has its secret in the configuration."""
@@ -212,7 +206,7 @@ def test_daemon_not_ready_exits_75_with_the_reason(offline):
 
 def test_absent_daemon_exits_69_and_says_how_to_start_it(offline):
     config = offline.config()
-    for listen in (f"unix:{config.directory}/nobody.sock", f"127.0.0.1:{free_port()}"):
+    for listen in (f"unix:{config.directory}/nobody.sock", "127.0.0.1:1"):
         config["admin"]["listen"] = listen
         path = config.write("absent.conf")
         for watch in ([], ["--watch"]):

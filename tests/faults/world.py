@@ -5,7 +5,6 @@ import json
 import math
 import pathlib
 import signal
-import socket
 import subprocess
 import uuid
 
@@ -91,7 +90,6 @@ class World:
         self.receivers_restarted = False
         self._trouble = texts.TROUBLE - set(without)
         self._bootstrap = cluster.proxied_bootstrap if setup.proxied else cluster.bootstrap
-        self._ports = []
         self._authority = Authority(directory) if setup.tls else None
         self._n_certificates = 0
         self.receivers = [self._receiver() for _ in range(setup.receivers)]
@@ -128,12 +126,8 @@ class World:
 
     def _receiver(self):
         """Make a receiver that keeps its port when restarted."""
-        holder = socket.socket()
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(("127.0.0.1", 0))
-        self._ports.append(holder)
         config = self.config("receiver, router" if self.setup.both else "receiver")
-        config["receiver"]["listen"] = f"127.0.0.1:{holder.getsockname()[1]}"
+        config["receiver"]["listen"] = f"127.0.0.1:{self.installation.port()}"
         if self.setup.split:
             config["receiver"]["max_body"] = f"{LARGE_BODY}B"
         if self.setup.spool:
@@ -352,8 +346,7 @@ class World:
         for daemon in self.installation.daemons:
             if daemon.process:
                 daemon.abandon()
-        for holder in self._ports:
-            holder.close()
+        self.installation.release_ports()
         topics = self.kafka.topics()
         if topics:
             self.kafka.delete(*topics)

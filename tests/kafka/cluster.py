@@ -22,14 +22,11 @@ A cluster signals only processes that it has started: by pid, after comparing th
 """
 
 import base64
-import errno
 import json
 import os
 import pathlib
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -37,6 +34,7 @@ import uuid
 
 import archive
 import jars
+import ports
 import protocol
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -162,24 +160,9 @@ class Cluster:
         self._mounted = False
 
     def _reserve_port(self):
-        """Reserve a free port. The socket stays bound, without listening, so that no other process gets the port while a
-        node is down; a broker can still listen there because both set SO_REUSEADDR. The port is outside the kernel's
-        ephemeral range if possible: clients that still look for a broker after its cluster has ended must not reach another
-        process."""
-        lowest_of_kernel = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-        ports = range(10000, lowest_of_kernel if lowest_of_kernel >= 20000 else 1 << 16)
-        while True:
-            holder = socket.socket()
-            try:
-                holder.bind(("127.0.0.1", random.choice(ports)))
-            except OSError as error:
-                holder.close()
-                if error.errno != errno.EADDRINUSE:
-                    raise
-            else:
-                holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # earlier, bind() would share the port
-                self._reserved.append(holder)
-                return holder.getsockname()[1]
+        """Reserve a port as long as there is the cluster, also while its node is down."""
+        self._reserved.append(ports.reserve())
+        return ports.number_of(self._reserved[-1])
 
     @classmethod
     def attach(cls, directory):

@@ -84,15 +84,6 @@ def assert_guarded(installation, post):
     return genuine
 
 
-@contextlib.contextmanager
-def reserved_port():
-    """A free port on which a program that sets SO_REUSEADDR can listen; no other process gets it meanwhile."""
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        yield holder.getsockname()[1]
-
-
 def run(*command, timeout=2 * SECONDS, **options):
     done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=timeout, **options)

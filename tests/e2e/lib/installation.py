@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import uuid
 
+import ports
 from config import Config
 from daemon import ENVIRONMENT, Daemon, assert_no_sanitizer_report
 from kafka_side import Kafka
@@ -24,6 +25,7 @@ class Installation:
         self.prefix = f"t{uuid.uuid4().hex[:8]}"
         self.kafka = Kafka(bootstrap, self.prefix)
         self.daemons = []
+        self._ports = []
         self._numbers = itertools.count(1)
 
     def config(self, roles="receiver, router", instance=None):
@@ -32,6 +34,15 @@ class Installation:
         directory = self.directory / instance
         directory.mkdir()
         return Config.usual(directory, self.bootstrap, self.prefix, instance).roles(roles)
+
+    def port(self):
+        """A free port of 127.0.0.1 that is reserved for a daemon until the end of the test."""
+        self._ports.append(ports.reserve())
+        return ports.number_of(self._ports[-1])
+
+    def release_ports(self):
+        for holder in self._ports:
+            holder.close()
 
     def create_topics(self, config=None, partitions=3, *options):
         done = self.gatepost("topics", "create", "--partitions", str(partitions), "--replication-factor", "1",
@@ -73,5 +84,6 @@ class Installation:
         for daemon in self.daemons:
             if daemon.process:
                 print(f"--- end of the log of {daemon.name}\n{daemon.log[-6000:]}")
+        self.release_ports()
         self.kafka.close()
         assert not errors, "\n".join(errors)
