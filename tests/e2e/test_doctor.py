@@ -1371,15 +1371,15 @@ def test_connections_beyond_the_limit_of_an_address_are_a_warning(installation, 
 @pytest.mark.parametrize("trusted, outcome, words", [("192.0.2.1", "no_proxy", "127.0.0.9 is no trusted_proxy"),
                                                      ("127.0.0.0/8", "proxy_header", "no valid header of the PROXY protocol from 127.0.0.9")])
 def test_proxy_whose_connections_are_closed_is_a_warning(installation, stopped, trusted, outcome, words):
-    """But not the connections of doctor itself, which is no trusted proxy either."""
-    stopped.config["receiver"].update({"trusted_proxy": trusted, "proxy_protocol": "required", "listen": f"127.0.0.1:{installation.port()}"})
+    """Of both lanes, but not the connections of doctor itself, which is no trusted proxy either."""
+    stopped.config["receiver"].update({"trusted_proxy": trusted, "proxy_protocol": "required", "threads": 2, "listen": f"127.0.0.1:{installation.port()}"})
     daemon = stopped.start().wait_until_ready()
     for _ in range(2):
         assert "✓ refusals: no delivery refused within an hour" in examine(installation, file_of(daemon)).lines
-    for _ in range(2):
+    for _ in range(20):  # each by either lane
         closed_by(stopped.config["receiver"]["listen"], "127.0.0.9")
     (warning,) = examine(installation, file_of(daemon)).having("!")
-    assert warning.startswith(f"! refusals: 2 connections closed before a request, 2 as {outcome}, the last: {words}; proxy_protocol"), warning
+    assert warning.startswith(f"! refusals: 20 connections closed before a request, 20 as {outcome}, the last: {words}; proxy_protocol"), warning
 
 
 def test_failed_handshakes_are_a_warning(installation, stopped, authority, tmp_path):
