@@ -1,12 +1,14 @@
-"""Kafka acknowledges later than ack_timeout, and the receiver has a spool."""
+"""Kafka acknowledges late, or the disk hangs, and the receiver has a spool."""
 
 import pytest
 
+import waiting
 from cluster import Cluster
 from installation import Installation
+from preload import HungDisk
 from proxy import Proxies
 from tally import assert_exactly_once
-from test_spool import configure, deliver, wait_until_published
+from test_spool import BACK_SECONDS, configure, deliver, wait_until_published, wait_until_spooling
 
 
 @pytest.fixture
@@ -29,3 +31,25 @@ def test_spool_is_drained_although_kafka_acknowledges_late(slow):
     wait_until_published(slow)
     assert daemon.metric("gatepost_spool_drained_total") == daemon.metric("gatepost_spool_written_total") > 0
     assert_exactly_once(slow.kafka, accepted)
+
+
+def test_deliveries_go_to_kafka_although_the_spool_cannot_be_read(own_broker, plain_build, tmp_path):
+    """While the disk hangs the drain cannot find out that Kafka is back: a delivery does."""
+    installation = Installation(tmp_path, own_broker.bootstrap, plain_build)
+    try:
+        daemon = installation.daemon(configure(installation, ack_timeout="2s"))
+        hung = HungDisk(daemon)
+        daemon.start().wait_until_ready()
+        accepted = deliver(daemon, 3)
+        own_broker.kill(1)
+        accepted |= deliver(daemon, 20)
+        wait_until_spooling(daemon)
+        with hung:
+            own_broker.start_node(1)
+            waiting.until(lambda: accepted.update(deliver(daemon)) or "deliveries go to Kafka again" in daemon.log, BACK_SECONDS,
+                          lambda: daemon.log)
+            assert daemon.metric("gatepost_spool_drained_total") == 0
+        wait_until_published(installation)
+        assert_exactly_once(installation.kafka, accepted)
+    finally:
+        installation.clean_up()

@@ -1,6 +1,7 @@
 /*
  * Make the disk of a spool fail: of the calls that write a segment or sync it or its directory, FAIL_DISK in a thousand
  * fail, with EIO or ENOSPC; a write may have written a part before. Each failure is a line in the file FAIL_DISK_LOG.
+ * While the file HUNG_DISK_FILE exists, reading a segment does not return.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -50,6 +51,17 @@ fails(int fd, const char *call)
 }
 
 #define NEXT(type, name) ((type)dlsym(RTLD_NEXT, name))
+#define STEP_US 20000
+
+ssize_t
+pread(int fd, void *bytes, size_t n, off_t offset)
+{
+        const char *file = getenv("HUNG_DISK_FILE");
+
+        while (file != NULL && access(file, F_OK) == 0 && is_of_a_spool(fd))
+                (void)usleep(STEP_US);
+        return NEXT(ssize_t(*)(int, void *, size_t, off_t), "pread")(fd, bytes, n, offset);
+}
 
 ssize_t
 writev(int fd, const struct iovec *vectors, int n)

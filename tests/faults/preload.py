@@ -1,5 +1,5 @@
 """Libraries to preload into a process: fail_malloc.c makes allocations fail, fake_clock.c sets the clock, hung_lookups.c
-simulates unresponsive name servers, fail_disk.c makes the disk of a spool fail, fail_state.c that of a state. None works with the address sanitizer."""
+simulates unresponsive name servers, fail_disk.c makes the disk of a spool fail or hang, fail_state.c that of a state. None works with the address sanitizer."""
 
 import ctypes
 import mmap
@@ -83,20 +83,33 @@ class FailDisk:
         return self._log.read_text().count("\n") if self._log.exists() else 0
 
 
-class HungLookups:
-    """Within the block, name servers do not answer, and connections are reset when records are appended. For one daemon that is
-    not running yet."""
+class _Hung:
+    """Within the block, calls of one daemon do not return. Made before it runs."""
 
-    def __init__(self, daemon):
+    def __init__(self, daemon, library, variable):
         directory = daemon.config.directory
-        self._file = directory / f"{daemon.name}.lookups"
-        daemon.environment.update({"LD_PRELOAD": str(build("hung_lookups", directory)), "HUNG_LOOKUPS_FILE": str(self._file)})
+        self._file = directory / f"{daemon.name}.hung"
+        daemon.environment.update({"LD_PRELOAD": str(build(library, directory)), variable: str(self._file)})
 
     def __enter__(self):
         self._file.touch()
 
     def __exit__(self, *_):
         self._file.unlink()
+
+
+class HungLookups(_Hung):
+    """Name servers do not answer, and connections are reset when records are appended."""
+
+    def __init__(self, daemon):
+        super().__init__(daemon, "hung_lookups", "HUNG_LOOKUPS_FILE")
+
+
+class HungDisk(_Hung):
+    """Segments of the spool cannot be read."""
+
+    def __init__(self, daemon):
+        super().__init__(daemon, "fail_disk", "HUNG_DISK_FILE")
 
 
 class FakeClock:
