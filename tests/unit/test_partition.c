@@ -356,7 +356,7 @@ START_TEST(test_first_record_counts_as_fetched_over_the_earliest_connection)
         partition_note_origin(partition, &(struct consumer_origin){1, 0, 7, .connection = 4, .earliest = 3});
         ck_assert(partition_expects(partition, 11, &over_new));
         ck_assert(consumer_origin_is(&partition->known_origin, &over_new));
-        partition_doubt_origin(partition); /* it has waited for its turn: the log may have changed meanwhile */
+        partition_doubt_origin(partition); /* while it waited for its turn */
         ck_assert(!partition_expects(partition, 10, &over_new));
         partition_clear(&list);
 }

@@ -86,7 +86,8 @@ START_TEST(test_table_that_may_be_of_two_logs_is_not_written)
 {
         partition->is_continued = 1;
         ck_assert(!is_written());
-        partition->decide_from = partition->bare_offset = 500; /* set by a tool, which says no record's time */
+        partition->decide_from = partition->bare_offset =
+            500; /* set by a tool, which says no record's time */
         ck_assert(!is_written());
         partition->bare_offset = -1; /* the record before it was the routed one */
         ck_assert(is_written());
