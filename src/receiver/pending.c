@@ -180,8 +180,6 @@ pending_spool(struct pending_list *list, struct pending *pending)
         pending->deadline_ms = clock_monotonic_ms() + SPOOL_TIMEOUT_MS;
         pending->item.inbox = &list->inbox;
         move(pending, &list->spooling);
-        if (!pending->is_refused)
-                receiver_shared_note_spooled(list->shared);
         spool_writer_put(spool_writer(list->shared->spool), &pending->item);
 }
 
@@ -211,6 +209,8 @@ pending_serve(struct pending_list *list)
 
                 pending->in_spool = 0;
                 pending->may_be_stored |= item->failure == NULL || item->may_be_there;
+                if (item->failure == NULL && !pending->is_refused)
+                        receiver_shared_note_spooled(list->shared);
                 if (pending->request != NULL)
                         answer(list, pending, item->failure, item->failure);
                 release(list, pending);

@@ -212,6 +212,14 @@ receiver_probe_changed(struct receiver *receiver)
         receiver->is_connected = is_reachable;
 }
 
+static int
+has_failed_lately(const struct receiver_shared *shared)
+{
+        int64_t failed_ms = atomic_load(&shared->failed_ms);
+
+        return failed_ms != 0 && clock_monotonic_ms() - failed_ms < FAILURE_COUNTS_MS;
+}
+
 /* With a spool the receiver is ready while it can store deliveries, wherever. */
 static int
 can_spool(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
@@ -225,9 +233,11 @@ can_spool(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
                 return 0;
         if (!spool_is_alive(shared->spool, SPOOL_STUCK_MS, reason) && is_away)
                 return 0;
-        if (is_away && spool_writer_refuses(spool_writer(shared->spool), 0) != NULL) {
+        if ((is_away || has_failed_lately(shared)) &&
+            spool_writer_refuses(spool_writer(shared->spool), 0) != NULL) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "%s, and the spool is full or has failed",
-                               outage_describe("Kafka is not reachable", cause, sizeof(cause)));
+                               outage_describe(is_away ? "Kafka is not reachable" : "the last append failed",
+                                               cause, sizeof(cause)));
                 return 0;
         }
         if (!is_away && spool_is_idle(shared->spool))
@@ -245,7 +255,6 @@ int
 receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
 {
         struct receiver *receiver = arg;
-        int64_t failed_ms = atomic_load(&receiver->shared->failed_ms);
         char why[PROBE_REASON_SIZE] = "Kafka is not reachable";
         struct error error;
 
@@ -268,7 +277,7 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
                         return 0;
                 }
         }
-        if (failed_ms != 0 && clock_monotonic_ms() - failed_ms < FAILURE_COUNTS_MS) {
+        if (has_failed_lately(receiver->shared)) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "the last append failed");
                 return 0;
         }

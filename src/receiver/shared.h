@@ -80,7 +80,7 @@ void receiver_shared_note_append(struct receiver_shared *shared);
 /* Kafka has answered to a delivery of the spool, or the spool has none that it would take. */
 void receiver_shared_note_drained(struct receiver_shared *shared);
 
-/* A delivery goes to the spool. */
+/* A delivery is in the spool that Kafka did not take. */
 void receiver_shared_note_spooled(struct receiver_shared *shared);
 
 /* Whether deliveries have to go to the spool, if there is one: Kafka is away, or the last append failed. */

@@ -1,14 +1,17 @@
 """Kafka acknowledges late, or the disk hangs, and the receiver has a spool."""
 
+import contextlib
+
 import pytest
 
 import waiting
 from cluster import Cluster
 from installation import Installation
-from preload import HungDisk
+from preload import FailDisk, HungDisk
 from proxy import Proxies
 from tally import assert_exactly_once
 from test_spool import BACK_SECONDS, configure, deliver, wait_until_published, wait_until_spooling
+from test_spool_report import SECONDS, readiness, with_spool
 
 
 @pytest.fixture
@@ -53,3 +56,22 @@ def test_deliveries_go_to_kafka_although_the_spool_cannot_be_read(own_broker, pl
         assert_exactly_once(installation.kafka, accepted)
     finally:
         installation.clean_up()
+
+
+def test_receiver_is_not_ready_while_kafka_acknowledges_nothing_and_its_spool_fails(slow, plain_build):
+    """Kafka is reachable, and the spool has no delivery that would show that it works again."""
+    slow.build = plain_build
+    config = with_spool(slow, "receiver", ack_timeout="1s")
+    slow.create_topics(config)
+    daemon = slow.daemon(config)
+    daemon.environment.update(FailDisk(config.directory, 1000).environment)
+    daemon.start()
+    waiting.until(lambda: readiness(daemon) == (200, "receiver: ready\n"), SECONDS, lambda: readiness(daemon))
+    with contextlib.ExitStack() as held:
+        held.callback(slow.proxies.hold_request("Produce", times=None).release)
+        held.callback(slow.proxies.clear)
+        waiting.until(lambda: daemon.post().status == 503 and readiness(daemon)[0] == 503, SECONDS, lambda: readiness(daemon))
+        text = readiness(daemon)[1]
+        assert "the last append failed" in text and "the spool is full or has failed" in text
+        assert daemon.metric("gatepost_spool_since_timestamp_seconds") == 0 and "deliveries go to the spool" not in daemon.log
+    waiting.until(lambda: daemon.post().status == 200 and readiness(daemon) == (200, "receiver: ready\n"), SECONDS, lambda: readiness(daemon))
