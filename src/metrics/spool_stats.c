@@ -52,6 +52,16 @@ spool_stats_clear(struct spool_stats *stats)
         (void)atomic_compare_exchange_strong(&stats->bytes, &bytes, 0);
 }
 
+void
+spool_stats_note_oldest(struct spool_stats *stats, int64_t received_ms)
+{
+        int_fast64_t oldest_ms = atomic_load(&stats->oldest_ms);
+
+        while ((oldest_ms == 0 || received_ms < oldest_ms) &&
+               !atomic_compare_exchange_weak(&stats->oldest_ms, &oldest_ms, received_ms))
+                ;
+}
+
 /* The threads do not reset oldest_ms when the last record has left. */
 int64_t
 spool_stats_oldest_ms(const struct spool_stats *stats)

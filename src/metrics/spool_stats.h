@@ -51,6 +51,9 @@ void spool_stats_reduce(atomic_uint_fast64_t *gauge, uint64_t amount);
  */
 void spool_stats_clear(struct spool_stats *stats);
 
+/* A record that was received then is in the spool: it is the oldest, if no other one is older. */
+void spool_stats_note_oldest(struct spool_stats *stats, int64_t received_ms);
+
 /* Return when the oldest delivery in the spool was received, in ms since the epoch; 0: the spool is empty. */
 int64_t spool_stats_oldest_ms(const struct spool_stats *stats);
 

@@ -201,8 +201,8 @@ count_segments(struct spool_drain *drain)
 
                 (void)kept_segments_take(&drain->kept, listing.segments[i].number, &unread);
                 segment = open_segment(drain, listing.segments[i].number, 1);
-                if (segment != NULL && atomic_load(&drain->stats->oldest_ms) == 0)
-                        atomic_store(&drain->stats->oldest_ms, segment_drain_summary(segment)->oldest_ms);
+                if (segment != NULL && segment_drain_summary(segment)->n_records > 0)
+                        spool_stats_note_oldest(drain->stats, segment_drain_summary(segment)->oldest_ms);
                 segment_drain_close(segment);
                 drain->counted = listing.segments[i].number;
         }

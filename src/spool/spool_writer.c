@@ -157,7 +157,6 @@ store(struct spool_writer *writer, const struct segment_group *group, int *may_b
         struct spool_stats *stats = writer->stats;
         const struct segment_item *first = STAILQ_FIRST(&group->items);
         int64_t begun_ns = clock_monotonic_ns();
-        int_fast64_t none = 0;
 
         if (atomic_load(&stats->bytes) + group->bytes > stats->max_bytes) {
                 atomic_fetch_add(&stats->errors[SPOOL_ERROR_FULL], group->n);
@@ -176,7 +175,7 @@ store(struct spool_writer *writer, const struct segment_group *group, int *may_b
                 atomic_store(&stats->oldest_ms,
                              first->record.received_ms); /* all earlier ones are in Kafka */
         else
-                (void)atomic_compare_exchange_strong(&stats->oldest_ms, &none, first->record.received_ms);
+                spool_stats_note_oldest(stats, first->record.received_ms);
         return NULL;
 }
 

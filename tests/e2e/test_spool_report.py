@@ -14,6 +14,7 @@ from accounts import GUIDE
 from chromium import Chromium
 from installation import Installation
 from manager import Manager
+from preload import HungDisk
 from signing import Delivery, event_body
 from spool_side import Segment, pack_fields
 from test_page import opened, page_in, status_of
@@ -218,6 +219,22 @@ def test_receiver_is_not_ready_while_its_spool_fails(offline):
     spool.with_name("mislaid").rename(spool)
     waiting.until(lambda: readiness(daemon)[0] == 200, SECONDS, "the receiver to be ready again")
     assert daemon.metric("gatepost_spool_written_total") == 0 and daemon.post(Delivery()).status == 200
+
+
+def test_oldest_delivery_is_of_the_segment_that_is_counted_later(offline, plain_build):
+    """An earlier process has left a segment that takes long to read, and a new delivery comes first."""
+    offline.build = plain_build
+    config = with_spool(offline, "receiver")
+    config["receiver"]["spool"].mkdir(mode=0o700)
+    received_s = int(time.time()) - 5 * 3600
+    Segment().add(Delivery(), received_s * 1000).seal().write(config["receiver"]["spool"], 1)
+    daemon = offline.daemon(config)
+    hung = HungDisk(daemon)
+    with hung:
+        daemon.start().accept()
+        assert daemon.metric("gatepost_spool_oldest_timestamp_seconds") > received_s + 3600
+    waiting.until(lambda: daemon.metric("gatepost_spool_uncounted_segments") == 0, SECONDS, "the segment to be counted")
+    assert daemon.metric("gatepost_spool_oldest_timestamp_seconds") == received_s
 
 
 def test_spool_that_is_moved_is_named_at_the_reload_and_at_the_end(offline):
