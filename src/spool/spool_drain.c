@@ -21,7 +21,7 @@
 #define TURN_MS 200     /* between looks for new segments */
 #define SHORT_TURN_MS 5 /* while the segment that is being written ends */
 #define PAUSE_MS 1000   /* after a failure */
-#define END_MS 10000    /* between ends of the segment that is being written, while others have failed */
+#define END_MS 10000    /* between ends of the segment that is being written, while others are kept */
 
 struct spool_drain {
         const struct spool_directory *directory;
@@ -51,7 +51,6 @@ static void
 on_report(void *record_arg, const struct producer_outcome *outcome, void *arg)
 {
         struct spool_drain *drain = arg;
-
         const struct segment_drain_sent sent = segment_drain_report(record_arg, outcome);
 
         drain_producer_note(&drain->appends, outcome, sent.bytes, sent.took_ms);
@@ -169,7 +168,7 @@ choose_segment(struct spool_drain *drain)
         kept_segments_choose(&drain->kept, &listing, limit, finishing, &choice);
         atomic_store(&drain->stats->kept_oldest_ms, choice.oldest_ms);
         if (choice.fresh == 0 && current != 0 &&
-            (choice.n_failed == 0 || clock_monotonic_ms() - drain->ended_ms >= END_MS)) {
+            (choice.n_failed + choice.n_others == 0 || clock_monotonic_ms() - drain->ended_ms >= END_MS)) {
                 spool_writer_end_segment(drain->writer);
                 drain->ended_ms = clock_monotonic_ms();
         }

@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import re
+import time
 
 import pytest
 
@@ -293,6 +294,25 @@ def test_delivery_that_kafka_refuses_sends_no_other_to_the_spool(installation, o
     daemon.start()
     installation.kafka.wait_until_routed()
     assert_exactly_once(installation.kafka, accepted)
+
+
+def test_deliveries_that_kafka_refuses_are_put_into_few_segments(installation, own_broker):
+    """Each segment is tried again every ten minutes, and takes a file."""
+    daemon = installation.start(configure(installation, ack_timeout="30s"))
+    deliver_to_kafka(daemon)
+    wait_until_drained(installation)
+    installation.kafka.configure(installation.kafka.deliveries, "max.message.bytes", "20000")
+    deliver(daemon, body=large())
+    daemon.wait_for_log(" a segment of the spool stays and is tried again ", BACK_SECONDS)
+    begun, n = time.monotonic(), len(segments(installation))
+    deliver(daemon, 100, body=large())
+    assert len(segments(installation)) <= n + 2 + (time.monotonic() - begun) / 10
+    wait_until_refused(daemon, 101)
+
+
+def wait_until_refused(daemon, n):
+    waiting.until(lambda: daemon.metric("gatepost_spool_refused_records") == n, BACK_SECONDS,
+                  lambda: daemon.metric("gatepost_spool_refused_records"))
 
 
 def test_renamed_spool_directory_is_answered_503_until_a_restart(installation, away):
