@@ -18,16 +18,21 @@ of(const struct doctor *doctor, const char *name)
         return status_number(json_tree_get(doctor->status, "spool"), name);
 }
 
-/* Number of failures of the spool since the daemon was started, of all kinds. */
+/* Number of failures of the spool since the daemon was started, of a kind or of all. */
+static double
+failures_of(const struct doctor *doctor, const char *kind)
+{
+        return status_number(json_tree_get(json_tree_get(doctor->status, "spool"), "errors"), kind);
+}
+
 static double
 failures(const struct doctor *doctor)
 {
         static const char *const kinds[] = {"full", "write", "sync", "place"};
-        const struct json_value *errors = json_tree_get(json_tree_get(doctor->status, "spool"), "errors");
         double n = 0;
 
         for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-                n += status_number(errors, kinds[i]);
+                n += failures_of(doctor, kinds[i]);
         return n;
 }
 
@@ -83,6 +88,12 @@ doctor_spool_check(struct doctor *doctor)
         else if (of(doctor, "refusedRecords") > 0)
                 doctor_warn(doctor, "Kafka refuses %.0f spooled deliveries: journalctl -u @UNIT@ says why",
                             of(doctor, "refusedRecords"));
+        else if (failures_of(doctor, "place") > 0)
+                doctor_warn(
+                    doctor,
+                    "since gatepostd was started, the directory, or a segment in it, was renamed, deleted or "
+                    "replaced: until it is restored, or gatepostd restarted, deliveries that come when Kafka "
+                    "is away are answered 503");
         else if (failures(doctor) > 0)
                 doctor_warn(
                     doctor,

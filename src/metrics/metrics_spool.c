@@ -74,8 +74,7 @@ metrics_spool_render(const struct metrics *metrics, FILE *out)
         render_time(out, "gatepost_spool_since_timestamp_seconds",
                     "Since when deliveries go to the spool; 0 while they go to Kafka.",
                     atomic_load(&stats->since_ms));
-        exposition_head(out, "gatepost_spool_errors_total", "counter",
-                        "Failures to store deliveries in the spool, by error.");
+        exposition_head(out, "gatepost_spool_errors_total", "counter", "Failures of the spool, by error.");
         for (size_t i = 0; i < SPOOL_N_ERRORS; i++)
                 fprintf(out, "gatepost_spool_errors_total{error=\"%s\"} %" PRIuFAST64 "\n",
                         spool_stats_error_name((enum spool_error)i), atomic_load(&stats->errors[i]));

@@ -81,7 +81,7 @@ noted_damage_note(struct noted_damage *noted, uint64_t number, struct segment_su
 int
 noted_damage_keeps(const struct noted_damage *noted, const struct segment_summary *summary)
 {
-        return summary->damaged_bytes > 0 || (noted->keeps_torn && summary->torn_bytes > 0);
+        return summary->damaged_bytes > 0 || (noted->writer == NULL && summary->torn_bytes > 0);
 }
 
 void

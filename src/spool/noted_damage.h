@@ -18,7 +18,6 @@
  */
 struct noted_damage {
         const struct spool_writer *writer; /* of this process; NULL: none */
-        int keeps_torn;                    /* put a segment with torn bytes aside rather than delete it */
         struct noted_damage_segment {
                 uint64_t number;
                 uint64_t damaged_bytes, torn_bytes;
@@ -36,7 +35,10 @@ void noted_damage_clear(struct noted_damage *noted);
 void noted_damage_note(struct noted_damage *noted, uint64_t number, struct segment_summary *summary,
                        struct spool_stats *stats);
 
-/* Whether a segment with this summary is put aside rather than deleted. */
+/*
+ * Whether a segment with this summary is put aside rather than deleted: if it is damaged, and, without a
+ * writer, if it has torn bytes.
+ */
 int noted_damage_keeps(const struct noted_damage *noted, const struct segment_summary *summary);
 
 /* The segment is not in the spool any more. */

@@ -73,6 +73,12 @@ spool_directory_fd(const struct spool_directory *directory)
         return directory->fd;
 }
 
+const char *
+spool_directory_path(const struct spool_directory *directory)
+{
+        return directory->path;
+}
+
 char *
 spool_directory_name(uint64_t number, char name[SPOOL_NAME_SIZE])
 {

@@ -31,6 +31,9 @@ void spool_directory_close(struct spool_directory *directory);
 /* Return its descriptor, for segment_reader_open(). */
 int spool_directory_fd(const struct spool_directory *directory);
 
+/* Return the path that was opened. */
+const char *spool_directory_path(const struct spool_directory *directory);
+
 /* Write the name of a segment. Return name. */
 char *spool_directory_name(uint64_t number, char name[SPOOL_NAME_SIZE]);
 

@@ -17,6 +17,7 @@
 #include "spool/kept_segments.h"
 #include "spool/noted_damage.h"
 #include "spool/segment_drain.h"
+#include "spool/spool_place.h"
 
 #define TURN_MS 200     /* between looks for new segments */
 #define SHORT_TURN_MS 5 /* while the segment that is being written ends */
@@ -45,6 +46,7 @@ struct spool_drain {
         struct kept_segments kept;
         struct noted_damage damage;
         int64_t ended_ms; /* monotonic: when the segment that was being written was last ended */
+        int is_displaced; /* see spool_place_watch() */
 };
 
 static void
@@ -327,6 +329,7 @@ take_segment(struct spool_drain *drain)
                 spool_stats_clear(drain->stats);
                 close_producer(drain); /* an idle one would keep its connections */
                 drain_producer_forget_failures(&drain->appends);
+                spool_place_watch(drain->directory, drain->stats, &drain->is_displaced);
                 return;
         }
         number = choose_segment(drain);
@@ -391,7 +394,6 @@ spool_drain_new(const struct spool_directory *directory, struct spool_writer *wr
             .directory = directory, .writer = writer, .stats = stats, .old = old, .owner = *owner};
         drain->kept.stats = stats;
         drain->damage.writer = writer;
-        drain->damage.keeps_torn = writer == NULL;
         if (pipe2(drain->pipe, O_NONBLOCK | O_CLOEXEC) == 0) {
                 drain_producer_init(&drain->appends, config, bootstrap, drain->pipe[1], on_report, drain);
                 if (pthread_create(&drain->thread, NULL, run, drain) == 0)

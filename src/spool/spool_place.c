@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/statfs.h>
 
+#include "base/log.h"
 #include "config/directory_check.h"
-#include "spool/spool_directory.h"
 
 /* Check the file system of a directory. */
 static void
@@ -76,4 +76,19 @@ spool_place_check(const struct config *config, problems_reporter *report)
                 check_file_system(&check, on);
         free(on);
         return check.has_error ? -1 : 0;
+}
+
+void
+spool_place_watch(const struct spool_directory *directory, struct spool_stats *stats, int *is_displaced)
+{
+        const int was_displaced = *is_displaced;
+        char quoted[LOG_QUOTED_SIZE];
+
+        *is_displaced = !spool_directory_is_in_place(directory);
+        if (was_displaced || !*is_displaced)
+                return;
+        atomic_fetch_add(&stats->errors[SPOOL_ERROR_PLACE], 1);
+        log_error("the directory of the spool was renamed, deleted or replaced; restore it, or restart the "
+                  "daemon directory=%s",
+                  log_quote(spool_directory_path(directory), quoted));
 }

@@ -3,6 +3,8 @@
 
 #include "base/compiler.h"
 #include "config/config.h"
+#include "metrics/spool_stats.h"
+#include "spool/spool_directory.h"
 
 /**
  * spool_place_check(config, report):
@@ -11,5 +13,11 @@
  * nothing. Call report with each problem. Return 0, or -1 after an error.
  */
 int spool_place_check(const struct config *config, problems_reporter *report) MUST_CHECK;
+
+/*
+ * Look whether the open directory is still in its place, and log and count that it is there no more, once.
+ * *is_displaced says what was seen before. Before Kafka is away, nothing else would find out.
+ */
+void spool_place_watch(const struct spool_directory *directory, struct spool_stats *stats, int *is_displaced);
 
 #endif

@@ -60,3 +60,22 @@ def test_delivery_in_the_spool_of_another_machine_is_a_candidate(slow):
     hold_appends(proxies, held)
     checkup = examine(installation, router, "--to", "http://" + daemon.addresses[1])
     expect(checkup, EX_CONFIG, "router ", "accepted, but not found", "wait in its spool", "prefix", "gatepost status on the receiver's machine")
+
+
+def test_directory_that_is_replaced_while_kafka_works_is_reported(installation):
+    """With an outage it would be too late."""
+    config = by_sockets(installation)
+    spool = config.directory / "spool"
+    config["receiver"]["spool"] = str(spool)
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    spool.rename(spool.with_name("mislaid"))
+    spool.mkdir(0o700)
+    event = " the directory of the spool was renamed, deleted or replaced; "
+    daemon.wait_for_log(event, 60)
+    (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if line.startswith("! spool ")]
+    assert "the directory, or a segment in it, was renamed, deleted or replaced" in warning and "gatepostd restarted" in warning
+    spool.rmdir()
+    spool.with_name("mislaid").rename(spool)
+    daemon.accept()
+    assert daemon.log.count(event) == 1 and daemon.metric("gatepost_spool_errors_total", error="place") == 1
