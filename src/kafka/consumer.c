@@ -11,6 +11,7 @@
 
 #define READY_MAX 256
 #define SEEK_TIMEOUT_MS 1000
+#define API_FETCH 1
 #define API_API_VERSIONS 18
 #define COORDINATOR "GroupCoordinator" /* name of connections that carry no records */
 #define PAUSE_MS 4000 /* shorter than brokers need to replace a leader: broker.session.timeout.ms is 9 s */
@@ -28,8 +29,11 @@ struct consumer {
         const char *topic;
         void *arg;
         int closing;
-        _Atomic uint32_t connections[N_CONNECTIONS]; /* number of connections so far, by broker id, */
-        uint32_t assigned_at[N_CONNECTIONS];         /* this, or 1, and n_pauses at the last assignment */
+        /* By broker id: number of connections so far, and of pauses between fetches over one; */
+        _Atomic uint32_t connections[N_CONNECTIONS];
+        /* when one was answered, by clock_boot_ms(); 0: one is under way, or none since the assignment; */
+        _Atomic int64_t fetched_ms[N_CONNECTIONS];
+        uint32_t assigned_at[N_CONNECTIONS]; /* connections, or 1, and n_pauses at the assignment */
         uint32_t n_pauses;
         int64_t polled_ms; /* by clock_boot_ms(); 0: never */
 };
@@ -108,27 +112,46 @@ on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
 /*
  * An interceptor, called by librdkafka's threads for each request. The first request on a connection is
  * ApiVersions; but the connection to a bootstrap server becomes that of a broker once the broker's id is
- * known.
+ * known. When enough records are queued, nothing is fetched, and the log may have changed meanwhile; see
+ * note_pause().
  */
 static rd_kafka_resp_err_t
 on_request(rd_kafka_t *client, int fd, const char *name, int32_t broker, int16_t api, int16_t version,
            int32_t correlation, size_t size, void *opaque)
 {
         struct consumer *consumer = opaque;
-
-        _Atomic uint32_t *n = &consumer->connections[(uint32_t)broker % N_CONNECTIONS];
+        uint32_t i = (uint32_t)broker % N_CONNECTIONS;
+        int64_t fetched_ms = api == API_FETCH ? atomic_exchange(&consumer->fetched_ms[i], 0) : 0;
+        int is_pause = fetched_ms != 0 && clock_boot_ms() - fetched_ms >= PAUSE_MS;
 
         (void)client, (void)fd, (void)version, (void)correlation, (void)size;
-        if (strcmp(name, COORDINATOR) != 0 && (api == API_API_VERSIONS || atomic_load(n) == 0))
-                (void)atomic_fetch_add(n, 1);
+        if (strcmp(name, COORDINATOR) != 0 &&
+            (api == API_API_VERSIONS || is_pause || atomic_load(&consumer->connections[i]) == 0))
+                (void)atomic_fetch_add(&consumer->connections[i], 1);
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* Add the interceptor before the client has any connection. */
+/* Another, called for each response before it is parsed. */
+static rd_kafka_resp_err_t
+on_response(rd_kafka_t *client, int fd, const char *name, int32_t broker, int16_t api, int16_t version,
+            int32_t correlation, size_t size, int64_t rtt, rd_kafka_resp_err_t err, void *opaque)
+{
+        struct consumer *consumer = opaque;
+
+        (void)client, (void)fd, (void)name, (void)version, (void)correlation, (void)size, (void)rtt,
+            (void)err;
+        if (api == API_FETCH)
+                atomic_store(&consumer->fetched_ms[(uint32_t)broker % N_CONNECTIONS], clock_boot_ms());
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* Add the interceptors before the client has any connection. */
 static rd_kafka_resp_err_t
 on_new(rd_kafka_t *client, const rd_kafka_conf_t *conf, void *opaque, char *reason, size_t reason_size)
 {
         (void)conf, (void)opaque, (void)reason, (void)reason_size;
+        (void)rd_kafka_interceptor_add_on_response_received(client, "gatepost", on_response,
+                                                            rd_kafka_opaque(client));
         return rd_kafka_interceptor_add_on_request_sent(client, "gatepost", on_request,
                                                         rd_kafka_opaque(client));
 }
@@ -246,7 +269,7 @@ classify(const struct consumer *consumer, const rd_kafka_message_t *message, int
 /*
  * While the process was stopped or the machine suspended, the leader may have changed and changed back, and
  * the log may have been cut off, without a new connection. librdkafka before 2.1 does not notice that. So a
- * pause counts as a new connection to each broker.
+ * pause counts as a new connection to each broker. So does one in which nothing was fetched from a broker.
  */
 static void
 note_pause(struct consumer *consumer)
@@ -268,9 +291,9 @@ next_message(struct consumer *consumer, int timeout_ms)
         rd_kafka_message_t *message;
         ssize_t n;
 
+        note_pause(consumer);
         if (consumer->n_returned < consumer->n_ready)
                 return consumer->ready[consumer->n_returned++];
-        note_pause(consumer);
         message = rd_kafka_consumer_poll(consumer->client, timeout_ms);
         note_pause(consumer);
         if (message == NULL)
@@ -309,8 +332,10 @@ consumer_assign(struct consumer *consumer, const rd_kafka_topic_partition_list_t
         drop_ready(consumer);
         note_pause(consumer);
         for (size_t i = 0; i < N_CONNECTIONS; i++) {
-                uint32_t n = atomic_load(&consumer->connections[i]);
+                uint32_t n;
 
+                atomic_store(&consumer->fetched_ms[i], 0);
+                n = atomic_load(&consumer->connections[i]);
                 consumer->assigned_at[i] = (n == 0 ? 1 : n) + consumer->n_pauses;
         }
         err = assign(consumer->client, partitions);

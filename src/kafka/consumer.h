@@ -72,10 +72,10 @@ void consumer_rejoin(struct consumer *consumer);
 /*
  * The log that a record was read from. While the origin stays the same, so does the log: it can be truncated
  * only when another broker becomes the leader, or when the leader restarts. The origin also changes when the
- * log does not: with each leader, with each new connection, and when the consumer was not polled for
- * seconds. It does not include the leader epoch: a record carries the epoch under which it was appended,
- * which differs within one log; and librdkafka from 2.1 on, which exposes the epoch, detects truncation with
- * it by itself.
+ * log does not: with each leader, with each new connection, and when the consumer was not polled, or has
+ * not fetched from the broker, for seconds. It does not include the leader epoch: a record carries the epoch
+ * under which it was appended, which differs within one log; and librdkafka from 2.1 on, which exposes the
+ * epoch, detects truncation with it by itself.
  */
 struct consumer_origin {
         int is_known;
