@@ -264,3 +264,14 @@ offsets_stable_ranges(struct offsets *offsets, const char *topic, struct range *
         *n = (size_t)n_partitions;
         return 0;
 }
+
+/* The tool refuses while the group has members, as which Kafka keeps static ones for the session timeout. */
+void
+offsets_explain_reset(const struct config *config, int32_t partition, const char *option, struct error *how)
+{
+        (void)
+            error_set(how,
+                      "stop all routers, wait 15 s, then: kafka-consumer-groups.sh --bootstrap-server BROKER "
+                      "--group %s --topic %s:%d --reset-offsets %s --execute",
+                      config->group, config->deliveries_topic, partition, option);
+}

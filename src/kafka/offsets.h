@@ -78,4 +78,11 @@ int offsets_begin_at(struct offsets *offsets, struct range *range, int64_t time_
 int offsets_stable_ranges(struct offsets *offsets, const char *topic, struct range **ranges, size_t *n,
                           int timeout_ms, struct error *error) MUST_CHECK;
 
+/*
+ * Explain how to set the group's offset in one partition of `deliveries`, by an option of Kafka's tool, such
+ * as --to-earliest. In the whole topic, it would publish the other partitions again.
+ */
+void offsets_explain_reset(const struct config *config, int32_t partition, const char *option,
+                           struct error *how);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "kafka/offsets.h"
 
 #define TIME_DIGITS_MAX 18 /* leaves room for arithmetic in 64 bits */
 
@@ -144,17 +145,19 @@ static void
 judge_first(struct search *search, size_t i)
 {
         struct position *position = &search->positions[i];
+        struct error how;
 
         position->decide_from = position->low;
         if (position->low == 0)
                 return;
         position->trouble = TROUBLE_NO_OFFSET;
+        offsets_explain_reset(search->config, position->partition, "--to-offset OFFSET", &how);
         (void)error_set(
             &position->error,
             "partition %d of %s begins at offset %" PRId64
-            " and the group has no committed offset in it: it never had one, or it has expired. Set it with "
-            "kafka-consumer-groups.sh --reset-offsets; --to-earliest publishes all records in the log",
-            position->partition, search->config->deliveries_topic, position->low);
+            " and the group has no committed offset in it: it never had one, or it has expired. Set it: %s; "
+            "--to-earliest publishes all records in the log",
+            position->partition, search->config->deliveries_topic, position->low, how.text);
 }
 
 static void
@@ -195,23 +198,27 @@ is_cut_off(const struct search *search, size_t i)
 static void
 refuse(const struct search *search, struct position *position)
 {
+        struct error how;
+
         if (is_beyond_end(position)) {
                 position->trouble = TROUBLE_BEYOND_END;
-                (void)error_set(&position->error,
-                                "partition %d of %s ends at offset %" PRId64 " but was routed up to %" PRId64
-                                ": was the topic deleted and recreated? If so, reset the group: "
-                                "kafka-consumer-groups.sh --reset-offsets --to-earliest",
-                                position->partition, search->config->deliveries_topic, position->high,
-                                position->decide_from);
+                offsets_explain_reset(search->config, position->partition, "--to-earliest", &how);
+                (void)error_set(
+                    &position->error,
+                    "partition %d of %s ends at offset %" PRId64 " but was routed up to %" PRId64
+                    ": was the topic deleted and recreated, or the log lost? If so, %s; without :%d "
+                    "only if the whole topic was recreated",
+                    position->partition, search->config->deliveries_topic, position->high,
+                    position->decide_from, how.text, position->partition);
         } else {
                 position->trouble = TROUBLE_OTHER_LOG;
+                offsets_explain_reset(search->config, position->partition, "--to-offset OFFSET", &how);
                 (void)error_set(&position->error,
                                 "partition %d of %s has another record at offset %" PRId64
                                 " than the one that was routed: the log was cut off, or the topic recreated. "
-                                "Compare with what was published, then set the group's offset: "
-                                "kafka-consumer-groups.sh --reset-offsets",
+                                "Compare with what was published, then %s",
                                 position->partition, search->config->deliveries_topic,
-                                position->decide_from - 1);
+                                position->decide_from - 1, how.text);
         }
 }
 
