@@ -59,6 +59,9 @@ void doctor_spool_check(struct doctor *doctor);
 /* Return the number of deliveries in the spool of this machine's receiver. */
 double doctor_spool_count(const struct doctor *doctor);
 
+/* Report that it has had so many for some seconds, of which a test delivery must be one. */
+void doctor_spool_report(struct doctor *doctor, double n, int within_s);
+
 void doctor_state_check(struct doctor *doctor);
 
 /*

@@ -34,19 +34,41 @@ const char *doctor_broker_format(const struct doctor_broker *broker, char text[D
 void doctor_kafka_report(struct doctor *doctor, enum range_result why, const struct error *error);
 
 /**
- * doctor_transactions_list(offsets, topic, n, error):
- * List what an open transaction hides now in each of n partitions, from its first record on; an empty range
- * where there is none. Returns an array that the caller frees; NULL with the reason.
+ * doctor_transactions_look(offsets, topic, n, open, error):
+ * Count the partitions, of n, with a transaction that has been open since the first call, at which *open is
+ * NULL. *open becomes an array that the caller frees: what the transactions hide in each partition, from
+ * their first record on. Returns the number, or -1 with the reason.
  */
-struct range *doctor_transactions_list(struct offsets *offsets, const char *topic, size_t n,
-                                       struct error *error) MUST_CHECK;
-
-/* Empty the ranges whose transaction has ended. Returns the number of the others, or -1 with the reason. */
-int doctor_transactions_look(struct offsets *offsets, struct range *open, size_t n,
+int doctor_transactions_look(struct offsets *offsets, const char *topic, size_t n, struct range **open,
                              struct error *error) MUST_CHECK;
 
 /* Report those that have stayed open. */
 void doctor_transactions_report(struct doctor *doctor, const struct range *open, size_t n);
+
+/* What the group has committed in each partition of a topic, and the whole log of it. Begin with {0}. */
+struct doctor_positions {
+        int64_t *committed; /* -1: none */
+        struct range *logs;
+        size_t n;
+};
+
+/* doctor_positions.c: Look at n partitions, now. Returns 0, or -1 with the reason. */
+int doctor_positions_look(struct doctor_positions *positions, struct offsets *offsets, const char *topic,
+                          size_t n, struct error *error) MUST_CHECK;
+void doctor_positions_clear(struct doctor_positions *positions);
+
+/*
+ * Whether a router can continue in a partition: its log reaches the committed offset; or it has no committed
+ * offset, and its log is complete.
+ */
+int doctor_positions_fit(const struct doctor_positions *positions, size_t partition);
+
+/* Return the first partition, from this one on, in which none can, or the number of partitions. */
+size_t doctor_positions_misfit(const struct doctor_positions *positions, size_t from);
+
+/* Report that none can. */
+void doctor_positions_report(struct doctor *doctor, const struct doctor_positions *positions,
+                             size_t partition);
 
 /* Return why the last call of offsets, which may be NULL, has failed. */
 enum range_result doctor_kafka_why(const struct offsets *offsets);

@@ -28,7 +28,7 @@ struct waiting {
         struct range *ranges; /* of a partition in which none waits any more: empty */
         size_t n;
         int64_t *first_ms; /* when the first of them was appended */
-        int64_t *committed;
+        struct doctor_positions positions;
         struct range *open; /* what open transactions hide */
         int n_open;
         struct range deleted; /* of the first partition with such, before they were routed; empty: none */
@@ -38,14 +38,15 @@ struct waiting {
 static int
 drop_decided(struct waiting *waiting, const struct config *config, struct error *error)
 {
-        if (offsets_committed_so_far(waiting->offsets, config->deliveries_topic, (int32_t)waiting->n,
-                                     waiting->committed, KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
+        if (doctor_positions_look(&waiting->positions, waiting->offsets, config->deliveries_topic, waiting->n,
+                                  error) != 0)
                 return -1;
         for (size_t i = 0; i < waiting->n; i++) {
-                if (waiting->committed[i] > waiting->ranges[i].from)
+                if (waiting->positions.committed[i] > waiting->ranges[i].from)
                         waiting->ranges[i].to = waiting->ranges[i].from;
         }
-        waiting->n_open = doctor_transactions_look(waiting->offsets, waiting->open, waiting->n, error);
+        waiting->n_open = doctor_transactions_look(waiting->offsets, config->deliveries_topic, waiting->n,
+                                                   &waiting->open, error);
         return waiting->n_open < 0 ? -1 : 0;
 }
 
@@ -53,16 +54,16 @@ drop_decided(struct waiting *waiting, const struct config *config, struct error 
 static void
 note_deleted(struct waiting *waiting)
 {
+        const int64_t *committed = waiting->positions.committed;
         size_t i = 0;
 
-        while (i < waiting->n &&
-               (waiting->committed[i] < 0 || waiting->committed[i] >= waiting->ranges[i].from))
+        while (i < waiting->n && (committed[i] < 0 || committed[i] >= waiting->ranges[i].from))
                 i++;
         if (i == waiting->n)
                 return;
         waiting->deleted = waiting->ranges[i];
         waiting->deleted.to = waiting->ranges[i].from;
-        waiting->deleted.from = waiting->committed[i];
+        waiting->deleted.from = committed[i];
 }
 
 /* Find the partitions in which records wait now. Returns as range_read(). */
@@ -76,19 +77,14 @@ find_waiting(struct waiting *waiting, const struct config *config, struct error 
             offsets_stable_ranges(waiting->offsets, config->deliveries_topic, &waiting->ranges, &waiting->n,
                                   KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
                 return doctor_kafka_why(waiting->offsets);
-        waiting->open =
-            doctor_transactions_list(waiting->offsets, config->deliveries_topic, waiting->n, error);
-        if (waiting->open == NULL)
-                return doctor_kafka_why(waiting->offsets);
-        waiting->committed = mem_alloc(waiting->n * sizeof(*waiting->committed));
         waiting->first_ms = mem_alloc(waiting->n * sizeof(*waiting->first_ms));
-        if (offsets_committed_so_far(waiting->offsets, config->deliveries_topic, (int32_t)waiting->n,
-                                     waiting->committed, KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
+        if (doctor_positions_look(&waiting->positions, waiting->offsets, config->deliveries_topic, waiting->n,
+                                  error) != 0)
                 return doctor_kafka_why(waiting->offsets);
         note_deleted(waiting);
         for (size_t i = 0; i < waiting->n; i++) {
-                if (waiting->committed[i] > waiting->ranges[i].from)
-                        waiting->ranges[i].from = waiting->committed[i];
+                if (waiting->positions.committed[i] > waiting->ranges[i].from)
+                        waiting->ranges[i].from = waiting->positions.committed[i];
         }
         result = range_first(config, NULL, waiting->ranges, waiting->n, waiting->first_ms, error);
         if (result != RANGE_DONE)
@@ -162,6 +158,7 @@ wait_for_routers(struct doctor *doctor, struct waiting *waiting)
         int64_t until_ms = clock_monotonic_ms() + DECIDE_TIMEOUT_MS;
         enum range_result result;
         struct error error;
+        size_t misfit;
         int is_done;
 
         result = find_waiting(waiting, doctor->config, &error);
@@ -174,7 +171,9 @@ wait_for_routers(struct doctor *doctor, struct waiting *waiting)
                         doctor_kafka_report(doctor, doctor_kafka_why(waiting->offsets), &error);
                         return;
                 }
-                is_done = next_waiting(waiting, 0) == waiting->n && waiting->n_open == 0;
+                misfit = doctor_positions_misfit(&waiting->positions, 0);
+                is_done =
+                    next_waiting(waiting, 0) == waiting->n && waiting->n_open == 0 && misfit == waiting->n;
                 if (!is_done)
                         clock_sleep_ms(PAUSE_MS);
         } while (!is_done && clock_monotonic_ms() < until_ms && !terminal_is_interrupted());
@@ -188,6 +187,8 @@ wait_for_routers(struct doctor *doctor, struct waiting *waiting)
                 doctor_pass(doctor, "%zu, and in none a delivery waits without being decided", waiting->n);
         else if (terminal_is_interrupted())
                 doctor_skip(doctor, "interrupted");
+        else if (misfit < waiting->n)
+                doctor_positions_report(doctor, &waiting->positions, misfit);
         else if (next_waiting(waiting, 0) < waiting->n)
                 report_waiting(doctor, waiting);
         else
@@ -206,6 +207,6 @@ doctor_check_partitions(struct doctor *doctor)
         offsets_free(waiting.offsets);
         free(waiting.ranges);
         free(waiting.open);
-        free(waiting.committed);
+        doctor_positions_clear(&waiting.positions);
         free(waiting.first_ms);
 }

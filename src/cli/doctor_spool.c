@@ -1,6 +1,7 @@
 #include "cli/doctor_daemon.h"
 
 #include <sys/statvfs.h>
+#include <sysexits.h>
 
 #include "base/compiler.h"
 #include "cli/status.h"
@@ -135,4 +136,15 @@ doctor_spool_count(const struct doctor *doctor)
 
         json_tree_free(status);
         return n;
+}
+
+void
+doctor_spool_report(struct doctor *doctor, double n, int within_s)
+{
+        doctor_fail(doctor, EX_UNAVAILABLE,
+                    "the test delivery was accepted, but Kafka does not have it within %d s: the receiver's "
+                    "spool has %.0f deliveries that wait for Kafka",
+                    within_s, n);
+        doctor_remedy(doctor, "see why Kafka is slow or does not take them: journalctl -u @UNIT@; run it "
+                              "again when the spool is empty, by gatepost status");
 }

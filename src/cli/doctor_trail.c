@@ -41,6 +41,7 @@ struct doctor_trail {
         size_t n_quarantine;
         struct range *open; /* what open transactions hide of `deliveries`, when the records were not found */
         int n_open;
+        struct doctor_positions positions; /* when the records were found */
         double n_spooled;      /* deliveries in the receiver's spool, when the records were not found */
         char *reason;          /* why the router has quarantined a test delivery; NULL: it has not */
         struct error error;    /* why it cannot be followed; empty: it can */
@@ -88,6 +89,7 @@ doctor_trail_free(struct doctor_trail *trail)
         free(trail->ranges);
         free(trail->quarantine);
         free(trail->open);
+        doctor_positions_clear(&trail->positions);
         free(trail->reason);
         free(trail->items);
         free(trail);
@@ -188,23 +190,6 @@ first_missing(const struct doctor_trail *trail)
         return i == trail->n ? NULL : &trail->items[i];
 }
 
-/* Count the open transactions that have been there since the first call. Returns 0, or -1 with the reason. */
-static int
-count_open(struct doctor_trail *trail)
-{
-        if (trail->open == NULL)
-                trail->open =
-                    doctor_transactions_list(trail->offsets, trail->doctor->config->deliveries_topic,
-                                             trail->n_ranges, &trail->error);
-        trail->n_open = trail->open == NULL ? -1
-                                            : doctor_transactions_look(trail->offsets, trail->open,
-                                                                       trail->n_ranges, &trail->error);
-        if (trail->n_open >= 0)
-                return 0;
-        trail->why = doctor_kafka_why(trail->offsets);
-        return -1;
-}
-
 /*
  * Find the records of the deliveries, which an open transaction of `quarantine release` may hide for a
  * time, and which the receiver may append from its spool later. Returns 1, or 0 if they are not there; -1
@@ -225,8 +210,13 @@ find_records(struct doctor_trail *trail)
                         return error_set(&trail->error, "interrupted");
                 if (clock_monotonic_ms() >= until_ms) {
                         trail->n_spooled = doctor_spool_count(trail->doctor);
-                        if (count_open(trail) != 0)
+                        trail->n_open =
+                            doctor_transactions_look(trail->offsets, trail->doctor->config->deliveries_topic,
+                                                     trail->n_ranges, &trail->open, &trail->error);
+                        if (trail->n_open < 0) {
+                                trail->why = doctor_kafka_why(trail->offsets);
                                 return -1;
+                        }
                         if ((trail->n_spooled == 0 && trail->n_open == 0) ||
                             clock_monotonic_ms() - began_ms >= DECIDE_TIMEOUT_MS)
                                 return 0;
@@ -240,24 +230,36 @@ find_records(struct doctor_trail *trail)
 static int
 are_decided(struct doctor_trail *trail)
 {
-        int64_t *committed = mem_alloc(trail->n_ranges * sizeof(*committed));
-        int result = offsets_committed_so_far(trail->offsets, trail->doctor->config->deliveries_topic,
-                                              (int32_t)trail->n_ranges, committed, KAFKA_ACCESS_TIMEOUT_MS,
-                                              &trail->error);
+        int result = 1;
 
-        if (result != 0)
+        if (doctor_positions_look(&trail->positions, trail->offsets, trail->doctor->config->deliveries_topic,
+                                  trail->n_ranges, &trail->error) != 0) {
                 trail->why = doctor_kafka_why(trail->offsets);
-        result = result == 0 ? 1 : -1;
-        for (size_t i = 0; i < trail->n && result >= 0; i++) {
+                return -1;
+        }
+        for (size_t i = 0; i < trail->n; i++) {
                 struct sent *sent = &trail->items[i];
 
-                sent->committed = committed[sent->partition];
+                sent->committed = trail->positions.committed[sent->partition];
                 if (sent->committed_first == UNKNOWN)
                         sent->committed_first = sent->committed;
-                result &= sent->committed > sent->offset;
+                result &= sent->committed > sent->offset &&
+                          doctor_positions_fit(&trail->positions, (size_t)sent->partition);
         }
-        free(committed);
         return result;
+}
+
+/* Return the first delivery in a partition in which no router can continue, or NULL. */
+static const struct sent *
+first_misfit(const struct doctor_trail *trail)
+{
+        size_t i = 0;
+
+        if (trail->positions.n == 0)
+                return NULL; /* of an embedded broker */
+        while (i < trail->n && doctor_positions_fit(&trail->positions, (size_t)trail->items[i].partition))
+                i++;
+        return i == trail->n ? NULL : &trail->items[i];
 }
 
 /* Learn from the report of a router whether it has put a test delivery into quarantine. */
@@ -324,7 +326,12 @@ static void
 report_undecided(struct doctor *doctor, const struct doctor_trail *trail, const char *topic)
 {
         int64_t n_before = doctor->config->embedded ? 0 : count_before(trail);
+        const struct sent *misfit = first_misfit(trail);
 
+        if (misfit != NULL) {
+                doctor_positions_report(doctor, &trail->positions, (size_t)misfit->partition);
+                return;
+        }
         if (n_before > 0) {
                 doctor_warn(
                     doctor,
@@ -405,13 +412,7 @@ report_not_found(struct doctor *doctor, const struct doctor_trail *trail)
         const char *address = first_missing(trail)->address;
 
         if (trail->n_spooled > 0) {
-                doctor_fail(doctor, EX_UNAVAILABLE,
-                            "the test delivery was accepted, but Kafka does not have it within %d s: the "
-                            "receiver's spool has %.0f deliveries that wait for Kafka",
-                            DECIDE_TIMEOUT_MS / 1000, trail->n_spooled);
-                doctor_remedy(doctor,
-                              "see why Kafka is slow or does not take them: journalctl -u @UNIT@; run it "
-                              "again when the spool is empty, by gatepost status");
+                doctor_spool_report(doctor, trail->n_spooled, DECIDE_TIMEOUT_MS / 1000);
                 return;
         }
         if (trail->n_open > 0) {

@@ -25,8 +25,9 @@ list_stable(struct offsets *offsets, const struct range *ranges, size_t n, struc
         return NULL;
 }
 
-struct range *
-doctor_transactions_list(struct offsets *offsets, const char *topic, size_t n, struct error *error)
+/* List what an open transaction hides now in each partition; an empty range where there is none. */
+static struct range *
+list_open(struct offsets *offsets, const char *topic, size_t n, struct error *error)
 {
         struct range *open = mem_alloc(n * sizeof(*open)), *stable = NULL;
 
@@ -46,18 +47,24 @@ doctor_transactions_list(struct offsets *offsets, const char *topic, size_t n, s
 }
 
 int
-doctor_transactions_look(struct offsets *offsets, struct range *open, size_t n, struct error *error)
+doctor_transactions_look(struct offsets *offsets, const char *topic, size_t n, struct range **open,
+                         struct error *error)
 {
-        struct range *stable = list_stable(offsets, open, n, error);
+        struct range *stable;
         int n_open = 0;
 
-        for (size_t i = 0; stable != NULL && i < n; i++) {
-                if (stable[i].to > open[i].from)
-                        open[i].to = open[i].from;
-                n_open += open[i].from < open[i].to;
-        }
+        if (*open == NULL)
+                *open = list_open(offsets, topic, n, error);
+        stable = *open == NULL ? NULL : list_stable(offsets, *open, n, error);
         if (stable == NULL)
                 return -1;
+        for (size_t i = 0; i < n; i++) {
+                struct range *each = &(*open)[i];
+
+                if (stable[i].to > each->from)
+                        each->to = each->from;
+                n_open += each->from < each->to;
+        }
         free(stable);
         return n_open;
 }

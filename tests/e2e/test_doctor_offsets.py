@@ -1,4 +1,4 @@
-"""gatepost doctor, where the group's committed offset does not fit the log of a partition."""
+"""gatepost doctor, where the group's committed offset does not fit the log of a partition; and how to set the offset of that one only."""
 
 import re
 import shlex
@@ -7,14 +7,51 @@ import pytest
 
 import tools
 import waiting
+from audit_side import drop_first
+from signing import Delivery
 from test_doctor import EX_UNAVAILABLE, by_sockets, examine, expect, file_of, status_of
 from test_partitions import commit_beyond_end, deliveries_of, published, wait_until_published
+
+
+def without_daemon(config):
+    """The configuration of a machine that has no router itself, so that only the offsets say what is routed."""
+    config["admin"]["listen"] = "off"
+    return config
 
 
 def reset(installation, partition, how):
     kafka = installation.kafka
     return (f"stop all routers, wait 15 s, then: kafka-consumer-groups.sh --bootstrap-server BROKER --group {kafka.group} "
             f"--topic {kafka.deliveries}:{partition} --reset-offsets {how} --execute")
+
+
+def test_partition_whose_log_ends_before_its_committed_offset(installation):
+    """As of another router, whose broker came back with an empty disk. The committed offset is above all deliveries."""
+    installation.create_topics(partitions=1)
+    kafka = installation.kafka
+    receiver = installation.start(by_sockets(installation, "receiver"))
+    config = without_daemon(by_sockets(installation))
+    config["receiver"]["listen"] = receiver.config["receiver"]["listen"]
+    commit_beyond_end(kafka, 0, 5000)
+    checkup = examine(installation, config)
+    words = ["partition 0 ends at offset 1 but was routed up to 5000", "not published", "with beyond-end, " + reset(installation, 0, "--to-earliest")]
+    expect(checkup, EX_UNAVAILABLE, f"router {kafka.deliveries}: ", *words)
+    expect(examine(installation, config, "--no-send"), EX_UNAVAILABLE, f"partitions {kafka.deliveries}: ", *words)
+    commit_beyond_end(kafka, 0, kafka.ends(kafka.deliveries)[0])
+    checkup = examine(installation, config, "--no-send")
+    assert checkup.status == 0 and f"✓ partitions {kafka.deliveries}: 1, and in none a delivery waits without being decided" in checkup.lines
+
+
+def test_partition_without_a_committed_offset_whose_log_has_lost_its_beginning(installation):
+    """A router refuses it, although nothing waits there yet."""
+    installation.create_topics(partitions=1)
+    kafka = installation.kafka
+    config = without_daemon(by_sockets(installation, "router"))
+    assert examine(installation, config, "--no-send").status == 0
+    kafka.append([Delivery() for _ in range(5)])
+    drop_first(kafka, kafka.deliveries, 5)
+    expect(examine(installation, config, "--no-send"), EX_UNAVAILABLE, f"partitions {kafka.deliveries}: ",
+           "partition 0 begins at offset 5 and the group has no committed offset in it", reset(installation, 0, "--to-offset OFFSET"))
 
 
 @pytest.mark.slow
