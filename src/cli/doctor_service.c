@@ -9,6 +9,7 @@
 #include "base/uri.h"
 #include "cli/api_client.h"
 #include "cli/receiver_url.h"
+#include "cli/status.h"
 #include "cli/subscription.h"
 
 /* The service's API: the key, and the webhooks that lead here. */
@@ -150,6 +151,96 @@ report_refused(struct doctor *doctor, const struct config_source *source,
         free(url);
 }
 
+/* The length of an event's name without the .* of a family. */
+static size_t
+stem_len(const char *event)
+{
+        size_t len = strlen(event);
+
+        return len > 2 && strcmp(event + len - 2, ".*") == 0 ? len - 2 : len;
+}
+
+/* Whether an event, which may be a family or *, has all kinds of another one. */
+static int
+covers(const char *event, const char *other)
+{
+        size_t len = stem_len(event);
+
+        return strcmp(event, "*") == 0 ||
+               (strncmp(event, other, len) == 0 && (stem_len(other) == len || other[len] == '.'));
+}
+
+/* List the events that two webhooks have in common: of a family and one of its kinds, the kind. */
+static void
+list_common(const struct subscription_view *a, const struct subscription_view *b, char *text, size_t size)
+{
+        size_t len = 0;
+
+        text[0] = '\0';
+        for (size_t i = 0; i < a->n_events; i++) {
+                for (size_t k = 0; k < b->n_events && len + 1 < size; k++) {
+                        const char *one = a->events[i], *other = b->events[k];
+
+                        if (!covers(one, other) && !covers(other, one))
+                                continue;
+                        (void)snprintf(text + len, size - len, "%s%s", len == 0 ? "" : ",",
+                                       covers(one, other) ? other : one);
+                        len = strlen(text);
+                }
+        }
+}
+
+/* Warn of each webhook before this one that delivers the same events to the same URL. */
+static void
+report_doubled(struct doctor *doctor, const struct config_source *source,
+               const struct subscription_views *views, size_t i)
+{
+        const struct subscription_view *view = &views->items[i], *other = views->items;
+        char common[300], *url = uri_hide_userinfo(view->url);
+
+        for (; other < view; other++) {
+                if (!leads_to(doctor, source, other) || !is_accepted(source, other) ||
+                    !subscription_same_url(other->url, view->url))
+                        continue;
+                list_common(other, view, common, sizeof(common));
+                if (common[0] == '\0')
+                        continue;
+                doctor_begin(doctor, "webhook", "[source %s]", source->name);
+                doctor_warn(
+                    doctor,
+                    "webhooks %.64s and %.64s both deliver %s to %.300s: each such event is published "
+                    "twice; keep the one with the secret of the source: gatepost subscriptions remove "
+                    "%.64s, or %.64s",
+                    other->id, view->id, common, url, other->id, view->id);
+        }
+        free(url);
+}
+
+/*
+ * No webhook leads to a source. The account of [service] need not have one for each, so the remedy depends on
+ * whether deliveries arrive; the router of this machine knows how many of those may be test deliveries.
+ */
+static void
+report_none(struct doctor *doctor, const struct config_source *source)
+{
+        double n_accepted =
+            status_number(json_tree_get(json_tree_get(doctor->status, "requests"), source->name), "accepted");
+
+        doctor_begin(doctor, "webhook", "[source %s]", source->name);
+        if (n_accepted > status_number(doctor->status, "testDeliveries"))
+                doctor_warn(
+                    doctor,
+                    "no webhook of this account has a URL that ends with %s, although gatepostd has "
+                    "accepted %.0f deliver%s of the source since its start: of another account of the "
+                    "service, by another URL, or of gatepost doctor or send",
+                    source->path, n_accepted, n_accepted == 1 ? "y" : "ies");
+        else
+                doctor_warn(doctor,
+                            "no webhook of the service has a URL that ends with %s, so nothing is delivered "
+                            "here: gatepost subscriptions ensure --url URL --events LIST --secret-file FILE",
+                            source->path);
+}
+
 static void
 check_source(struct doctor *doctor, const struct config_source *source,
              const struct subscription_views *views)
@@ -166,18 +257,15 @@ check_source(struct doctor *doctor, const struct config_source *source,
                         continue;
                 doctor_begin(doctor, "webhook", "[source %s]", source->name);
                 n++;
-                if (is_accepted(source, view))
+                if (is_accepted(source, view)) {
                         report_webhook(doctor, view);
-                else
+                        report_doubled(doctor, source, views, i);
+                } else {
                         report_refused(doctor, source, view, n_accepted > 0);
+                }
         }
-        if (n > 0)
-                return;
-        doctor_begin(doctor, "webhook", "[source %s]", source->name);
-        doctor_warn(doctor,
-                    "no webhook of the service has a URL that ends with %s, so nothing is delivered here: "
-                    "gatepost subscriptions ensure --url URL --events LIST --secret-file FILE",
-                    source->path);
+        if (n == 0)
+                report_none(doctor, source);
 }
 
 static void
