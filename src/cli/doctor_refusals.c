@@ -20,6 +20,13 @@
 
 #define RECENT_S 3600
 
+/*
+ * A run of this command makes up to three connections to a listener and, with --to, one more. A proxy on this
+ * machine that is closed as well makes one for each delivery: five runs within the lifetime of an entry are
+ * not a trouble.
+ */
+#define OWN_CLOSED_MAX (5.0 * 4)
+
 static int
 is_recent(const struct json_value *event)
 {
@@ -65,20 +72,31 @@ is_own_address(const struct doctor *doctor, const char *text)
 }
 
 /*
- * Whether a refusal may be of a request of this command. It has no certificate of a client, and its machine
- * may be no trusted proxy: what the receiver then closes can be told apart by address and reason only.
+ * Whether closed connections may have been made by this command. Its machine may be no trusted proxy, it has
+ * no certificate of a client, and with --to it may refuse the receiver's by an alert.
  */
 static int
-may_be_own(const struct doctor *doctor, const struct json_value *refusal)
+has_own_closings(const struct doctor *doctor, const struct json_value *refusal)
 {
         const char *detail = json_tree_text(refusal, "detail"), *client = json_tree_text(refusal, "client");
         const char *uncertified =
             ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE));
 
-        if (is_closing(refusal))
-                return client != NULL && is_own_address(doctor, client) &&
-                       (strcmp(outcome_of(refusal), "no_proxy") == 0 ||
-                        (detail != NULL && uncertified != NULL && strstr(detail, uncertified) != NULL));
+        if (!is_closing(refusal) || client == NULL || !is_own_address(doctor, client))
+                return 0;
+        return strcmp(outcome_of(refusal), "no_proxy") == 0 ||
+               (detail != NULL && uncertified != NULL && strstr(detail, uncertified) != NULL) ||
+               (detail != NULL && strstr(detail, " alert ") != NULL);
+}
+
+/* Whether all refusals of an entry may be of this command. */
+static int
+may_be_own(const struct doctor *doctor, const struct json_value *refusal)
+{
+        const char *detail = json_tree_text(refusal, "detail");
+
+        if (has_own_closings(doctor, refusal))
+                return status_number(refusal, "count") <= OWN_CLOSED_MAX * (double)doctor->config->n_listen;
         return detail != NULL && strncmp(detail, DELIVERY_PROBE_MARK, strlen(DELIVERY_PROBE_MARK)) == 0;
 }
 
@@ -119,6 +137,7 @@ doctor_refusals_check(struct doctor *doctor)
         const char *detail;
         char refused[64] = "", closed[64] = "";
         double n = 0, n_closed = 0, n_alike = 0;
+        int has_own = 0;
 
         if (refusals == NULL)
                 return; /* not a receiver, or an older daemon */
@@ -126,6 +145,7 @@ doctor_refusals_check(struct doctor *doctor)
         for (const struct json_value *each = refusals->first; each != NULL; each = each->next) {
                 if (!is_recent(each) || may_be_own(doctor, each))
                         continue;
+                has_own |= has_own_closings(doctor, each);
                 *(is_closing(each) ? &n_closed : &n) += status_number(each, "count");
                 if (shown == NULL || rank(each) < rank(shown)) { /* the newest is the first */
                         shown = each;
@@ -144,8 +164,9 @@ doctor_refusals_check(struct doctor *doctor)
                                n > 0 ? " and " : "", n_closed, n_closed == 1 ? "" : "s");
         if (n > 0)
                 (void)snprintf(refused, sizeof(refused), "%.0f request%s refused", n, n == 1 ? "" : "s");
-        doctor_warn(doctor, "%s%s, %.0f as %s, the last: %s; see gatepost status", refused, closed, n_alike,
-                    outcome_of(shown), detail == NULL ? "" : detail);
+        doctor_warn(doctor, "%s%s, %.0f as %s, the last: %s; %ssee gatepost status", refused, closed, n_alike,
+                    outcome_of(shown), detail == NULL ? "" : detail,
+                    has_own ? "those of gatepost doctor are among them; " : "");
 }
 
 void

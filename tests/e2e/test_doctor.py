@@ -1382,6 +1382,37 @@ def test_proxy_whose_connections_are_closed_is_a_warning(installation, stopped, 
     assert warning.startswith(f"! refusals: 20 connections closed before a request, 20 as {outcome}, the last: {words}; proxy_protocol"), warning
 
 
+def test_closed_connections_of_a_proxy_on_this_machine_are_a_warning(installation, stopped):
+    """They look like those of doctor itself, which makes few."""
+    stopped.config["receiver"].update({"trusted_proxy": "192.0.2.1", "proxy_protocol": "required", "listen": f"127.0.0.1:{installation.port()}"})
+    daemon = stopped.start().wait_until_ready()
+    for _ in range(5):
+        assert "✓ refusals: no delivery refused within an hour" in examine(installation, file_of(daemon)).lines
+    for _ in range(30):
+        closed_by(stopped.config["receiver"]["listen"], "127.0.0.1")
+    (found,) = closing(daemon, "no_proxy")
+    assert found["count"] > 30
+    (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if line.startswith("! refusals")]
+    assert " connections closed before a request, " in warning and " as no_proxy, the last: 127.0.0.1 is no trusted_proxy; " in warning, warning
+    assert "those of gatepost doctor are among them" in warning
+
+
+@pytest.mark.parametrize("n, is_told", [(2, False), (30, True)])
+def test_handshakes_that_clients_of_this_machine_give_up(installation, stopped, authority, n, is_told):
+    """As doctor --to does without the authority of the certificate; a proxy, for each delivery."""
+    stopped.config.tls(*authority.issue("unknown"))
+    stopped.config["receiver"]["listen"] = f"127.0.0.1:{installation.port()}"
+    daemon = stopped.start().wait_until_ready()
+    expect(examine(installation, file_of(daemon), "--to", f"https://{stopped.config['receiver']['listen']}"), EX_UNAVAILABLE, "delivery ")
+    host, port = stopped.config["receiver"]["listen"].rsplit(":", 1)
+    for _ in range(n):
+        with socket.create_connection((host, int(port)), timeout=30) as plain, pytest.raises(ssl.SSLCertVerificationError):
+            ssl.create_default_context().wrap_socket(plain, server_hostname="localhost")
+    waiting.until(lambda: sum(each["count"] for each in closing(daemon, "handshake_failed")) == n + 1, 30, "the failed handshakes")
+    told = [line[0] for line in examine(installation, file_of(daemon)).lines if line[2:].startswith("refusals")]
+    assert told == ["!" if is_told else "✓"]
+
+
 def test_failed_handshakes_are_a_warning(installation, stopped, authority, tmp_path):
     """But not those of doctor itself, which has no certificate of a client."""
     stopped.config.tls(*authority.issue("refusing"))
