@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 #include "base/mem.h"
@@ -231,27 +232,45 @@ doctor_daemon_other(const struct doctor *doctor, const struct json_value *status
                    : file;
 }
 
+int
+doctor_daemon_has_two_files(const struct doctor *doctor, const struct json_value *status)
+{
+        const char *file = json_tree_text(json_tree_get(status, "configuration"), "file");
+        struct stat its, ours;
+
+        return file != NULL && stat(file, &its) == 0 && stat(doctor->file, &ours) == 0 &&
+               (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
+}
+
 void
 doctor_daemon_report_other(struct doctor *doctor, const char *seen, const struct json_value *status)
 {
         const char *option = differing_option(doctor->config, status);
         const char *instance = json_tree_text(status, "instance");
+        const char *file = json_tree_text(json_tree_get(status, "configuration"), "file");
         int is_instance = option != NULL && strcmp(option, "instance") == 0;
-        char values[600] = "";
+        const char *more = "";
+        char what[700] = "";
 
         if (is_instance)
-                (void)snprintf(values, sizeof(values), " (%s rather than %s)",
+                (void)snprintf(what, sizeof(what), "its `instance` (%s rather than %s) is not that of ",
                                instance == NULL ? "none" : instance, doctor->config->instance);
-        doctor_fail(
-            doctor, EX_UNAVAILABLE,
-            "%sthe gatepostd of another configuration, %s, answers on %s: its `%s`%s is not that of %s, "
-            "whose gatepostd does not run",
-            seen, doctor_daemon_other(doctor, status), doctor->config->admin->text,
-            option == NULL ? "" : option, values, doctor->file);
+        else if (option != NULL)
+                (void)snprintf(what, sizeof(what), "its `%s` is not that of ", option);
+        doctor_fail(doctor, EX_UNAVAILABLE,
+                    "%sthe gatepostd of another configuration, %s, answers on %s: %s%s%s", seen,
+                    file == NULL ? "" : file, doctor->config->admin->text, what, doctor->file,
+                    option == NULL ? " is another file, and its gatepostd does not run"
+                                   : ", whose gatepostd does not run");
+        if (is_instance)
+                more = "; if it is the same one, set `instance` in its file: the default is the name of the "
+                       "host, and a container has one of its own";
+        else if (option == NULL)
+                more =
+                    "; they have the same `instance` and `prefix`, too: two routers need an `instance` each, "
+                    "and two installations a `prefix` each";
         doctor_remedy(doctor, "give each its own `listen` in [admin], and start the one that does not run%s",
-                      is_instance ? "; if it is the same one, set `instance` in its file: the default is the "
-                                    "name of the host, and a container has one of its own"
-                                  : "");
+                      more);
 }
 
 /* Read the report of the daemon. Returns whether it is the one of this configuration. */

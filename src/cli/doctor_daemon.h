@@ -71,7 +71,10 @@ void doctor_state_check(struct doctor *doctor);
  */
 const char *doctor_daemon_other(const struct doctor *doctor, const struct json_value *status);
 
-/* Report that it answers, and what differs, after what was seen before. */
+/* Whether its file and this one are two files of this machine, rather than one that is mounted twice. */
+int doctor_daemon_has_two_files(const struct doctor *doctor, const struct json_value *status);
+
+/* Report that another one answers, and what differs, after what was seen before. */
 void doctor_daemon_report_other(struct doctor *doctor, const char *seen, const struct json_value *status);
 
 /* doctor_socket.c: Report that a socket of the daemon cannot be connected to. */

@@ -73,12 +73,14 @@ doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *liste
 {
         struct json_value *status = doctor_daemon_status(doctor);
         const struct json_value *loaded = json_tree_get(status, "configuration");
-        const char *file = json_tree_text(loaded, "file"), *other = doctor_daemon_other(doctor, status);
+        const char *file = json_tree_text(loaded, "file");
         char addresses[400];
         int is_passed = 0,
+            is_other =
+                doctor_daemon_other(doctor, status) != NULL || doctor_daemon_has_two_files(doctor, status),
             is_elsewhere = file != NULL && list_listeners(loaded, addresses, sizeof(addresses), &is_passed);
 
-        if (other != NULL) {
+        if (is_other) {
                 doctor_daemon_report_other(doctor, "nothing listens there: ", status);
         } else if (is_elsewhere) {
                 doctor_fail(doctor, EX_CONFIG,
@@ -97,6 +99,5 @@ doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *liste
                                       "systemctl restart @UNIT@ (a changed `listen` needs a restart)");
         }
         json_tree_free(status);
-        is_elsewhere |= other != NULL;
-        return is_elsewhere;
+        return is_other || is_elsewhere;
 }

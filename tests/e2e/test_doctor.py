@@ -708,7 +708,8 @@ def test_socket_unit_that_listens_on_another_address(installation, stopped):
 def test_changed_listen_needs_a_restart(installation, stopped):
     daemon = stopped.start().wait_until_ready()
     daemon.config["receiver"]["listen"] = f"127.0.0.1:{installation.port()}"
-    expect(examine(installation, daemon.config), EX_CONFIG, f"listens on {daemon.addresses[0]}, and `listen` is 127.0.0.1:",
+    shutil.copyfile(daemon.config.write(), file_of(daemon))
+    expect(examine(installation, file_of(daemon)), EX_CONFIG, f"listens on {daemon.addresses[0]}, and `listen` is 127.0.0.1:",
            "systemctl restart gatepostd")
 
 
@@ -943,6 +944,19 @@ def test_gatepostd_of_another_configuration_is_the_cause_of_a_silent_listener(in
     checkup = examine(installation, config)
     expect(checkup, EX_UNAVAILABLE, "listen 127.0.0.1:", f"the gatepostd of another configuration, {file_of(daemon)}, answers on unix:",
            "give each its own `listen` in [admin]")
+    assert "restart" not in checkup.cause
+
+
+def test_copy_of_the_configuration_for_another_installation(installation):
+    """It has the same `listen` in [admin], `instance` and `prefix`, so that its gatepostd could not start."""
+    installation.create_topics()
+    daemon = installation.start(by_sockets(installation))
+    copy = installation.directory / "staging.conf"
+    listen = f"127.0.0.1:{installation.port()}"
+    copy.write_text(pathlib.Path(file_of(daemon)).read_text().replace(daemon.config["receiver"]["listen"], listen))
+    checkup = examine(installation, str(copy))
+    expect(checkup, EX_UNAVAILABLE, f"listen {listen}: nothing listens there: the gatepostd of another configuration, {file_of(daemon)}, answers on "
+           f"unix:", f"{copy} is another file, and its gatepostd does not run", "give each its own `listen` in [admin]", "an `instance` each")
     assert "restart" not in checkup.cause
 
 
