@@ -122,6 +122,14 @@ gate_drop_request(struct connection *connection)
                 request->connection = NULL;
 }
 
+/* Whether there was a request, and the last one has its answer: the client may not have read it all. */
+static int
+is_answered(const struct connection *connection)
+{
+        return connection->state == GATE_REPLYING || connection->state == GATE_LINGERING ||
+               (connection->state == GATE_IDLE && connection->has_asked);
+}
+
 void
 gate_end(struct connection *connection, enum http_end why)
 {
@@ -137,7 +145,7 @@ gate_end(struct connection *connection, enum http_end why)
         stream_stop(&connection->stream);
         connections_count_out(connection, why);
         if (all->callbacks.on_closed != NULL)
-                all->callbacks.on_closed(why, reason, &connection->client, all->arg);
+                all->callbacks.on_closed(why, is_answered(connection), reason, &connection->client, all->arg);
         if (connection->is_counted)
                 clients_disconnect(all->limits.clients, &connection->client);
         connections_move(connection, GATE_ENDED);

@@ -78,10 +78,11 @@ struct http_callbacks {
         void (*on_refused)(const struct http_refusal *refusal, void *arg);
 
         /*
-         * A connection has ended. reason is why its TLS session failed, a constant; NULL if it did not, or if
-         * the client only closed it.
+         * A connection has ended: after the answer to its last request, or before one. reason is why its TLS
+         * session failed, a constant; NULL if it did not, or if the client only closed it.
          */
-        void (*on_closed)(enum http_end end, const char *reason, const struct address *client, void *arg);
+        void (*on_closed)(enum http_end end, int is_answered, const char *reason,
+                          const struct address *client, void *arg);
 };
 
 /**

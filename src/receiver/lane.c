@@ -140,11 +140,12 @@ on_refused(const struct http_refusal *refusal, void *arg)
 }
 
 static void
-on_closed(enum http_end end, const char *reason, const struct address *client, void *arg)
+on_closed(enum http_end end, int is_answered, const char *reason, const struct address *client, void *arg)
 {
         const struct lane *lane = arg;
 
-        receiver_shared_closed(lane->shared, end, reason, client);
+        if (!is_answered)
+                receiver_shared_closed(lane->shared, end, reason, client);
 }
 
 /* Fill in the limits of the newest configuration, which the lane holds while they point into it. */

@@ -1382,6 +1382,29 @@ def test_connections_beyond_the_limit_of_an_address_are_a_warning(installation, 
     assert "127.0.0.9 had max_connections_per_address open already" in installation.gatepost("status", config=file_of(daemon)).stdout
 
 
+def test_connections_closed_after_their_answers_are_no_warning(installation, stopped):
+    """Each has its answer, and is closed for a newer one; those that have sent nothing yet may lose a delivery."""
+    stopped.config["receiver"].update({"listen": "127.0.0.1:0", "max_connections": 8, "threads": 1})
+    daemon = stopped.start().wait_until_ready()
+    host, port = daemon.address.rsplit(":", 1)
+    with contextlib.ExitStack() as held:
+        def connect():
+            return held.enter_context(socket.create_connection((host, int(port)), timeout=30))
+        for _ in range(12):
+            delivery = Delivery()
+            headers = "".join(f"{name}: {value}\r\n" for name, value in delivery.headers().items())
+            connection = connect()
+            connection.sendall(f"POST /webhooks/invoicing HTTP/1.1\r\nHost: x\r\n{headers}Content-Length: {len(delivery.body)}\r\n\r\n".encode()
+                               + delivery.body)
+            assert b" 200 " in connection.recv(65536)
+        waiting.until(lambda: daemon.metric("gatepost_connections_closed_total", reason="made_room") >= 4, 30, "connections to be closed")
+        assert closing(daemon, "made_room") == []
+        assert "✓ refusals: no delivery refused within an hour" in examine(installation, file_of(daemon)).lines
+        for _ in range(20):
+            connect()
+        waiting.until(lambda: closing(daemon, "made_room"), 30, "one that has sent nothing to be noted")
+
+
 @pytest.mark.parametrize("trusted, outcome, words", [("192.0.2.1", "no_proxy", "127.0.0.9 is no trusted_proxy"),
                                                      ("127.0.0.0/8", "proxy_header", "no valid header of the PROXY protocol from 127.0.0.9")])
 def test_proxy_whose_connections_are_closed_is_a_warning(installation, stopped, trusted, outcome, words):
