@@ -118,13 +118,16 @@ uri_has_userinfo(const char *text)
 }
 
 char *
-uri_hide_userinfo(const char *text)
+uri_hide_secrets(const char *text)
 {
         size_t len;
         const char *authority = find_authority(text, &len),
-                   *at = authority == NULL ? NULL : memrchr(authority, '@', len);
+                   *at = authority == NULL ? NULL : memrchr(authority, '@', len),
+                   *rest = at == NULL ? text : at;
+        int n_rest = (int)strcspn(rest, "?");
 
-        return at == NULL ? mem_strdup(text) : mem_printf("%.*s***%s", (int)(authority - text), text, at);
+        return mem_printf("%.*s%s%.*s%s", at == NULL ? 0 : (int)(authority - text), text,
+                          at == NULL ? "" : "***", n_rest, rest, rest[n_rest] == '?' ? "?..." : "");
 }
 
 int

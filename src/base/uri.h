@@ -18,8 +18,11 @@ int uri_is_absolute(const char *text);
  */
 int uri_has_userinfo(const char *text);
 
-/* Return the text with *** instead of user information, which may be a password. The caller frees it. */
-char *uri_hide_userinfo(const char *text);
+/*
+ * Return the text with *** instead of user information and ?... instead of a query, since either may have a
+ * password or a token. The caller frees it.
+ */
+char *uri_hide_secrets(const char *text);
 
 /* Return whether a reference has no port, or one from 1 to 65535 without leading zeros (section 3.2.3). */
 int uri_has_usual_port(const char *reference);

@@ -224,7 +224,7 @@ send_one(struct sending *sending, const struct own_url *to, const struct config_
         struct sign_values values;
         struct error error;
         int64_t sent_ms;
-        char *shown = uri_hide_userinfo(to->url);
+        char *shown = uri_hide_secrets(to->url);
         enum outcome outcome = REFUSED;
 
         pause_after_refusal(sending);
@@ -255,7 +255,7 @@ report_strange_url(struct doctor *doctor)
         if (doctor->url == NULL || !receiver_url_has_path(doctor->url) ||
             receiver_url_source(config, doctor->url) != NULL)
                 return 0;
-        shown = uri_hide_userinfo(doctor->url);
+        shown = uri_hide_secrets(doctor->url);
         doctor_begin(doctor, "delivery", "%s", shown);
         free(shown);
         doctor_fail(doctor, EX_USAGE, "no source of %s has a `path` with which this URL ends", doctor->file);
@@ -334,7 +334,7 @@ static void
 report_unreached(const struct sending *sending)
 {
         struct doctor *doctor = sending->doctor;
-        char *shown = uri_hide_userinfo(doctor->url);
+        char *shown = uri_hide_secrets(doctor->url);
 
         for (size_t i = 0; i < sending->n_unreached; i++) {
                 doctor_begin(doctor, "delivery", "%s at %s", shown, sending->unreached[i].address);

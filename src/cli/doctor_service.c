@@ -109,7 +109,7 @@ find_unknown(const struct doctor *doctor, const struct subscription_view *view)
 static void
 report_webhook(struct doctor *doctor, const struct subscription_view *view)
 {
-        char events[300], *url = uri_hide_userinfo(view->url), *unknown = find_unknown(doctor, view);
+        char events[300], *url = uri_hide_secrets(view->url), *unknown = find_unknown(doctor, view);
 
         list_events(view, events, sizeof(events));
         if (unknown != NULL)
@@ -130,7 +130,7 @@ static void
 report_refused(struct doctor *doctor, const struct config_source *source,
                const struct subscription_view *view, int is_one_accepted)
 {
-        char *url = uri_hide_userinfo(view->url);
+        char *url = uri_hide_secrets(view->url);
 
         if (is_one_accepted) {
                 doctor_warn(doctor,
@@ -196,7 +196,7 @@ report_doubled(struct doctor *doctor, const struct config_source *source,
                const struct subscription_views *views, size_t i)
 {
         const struct subscription_view *view = &views->items[i], *other = views->items;
-        char common[300], *url = uri_hide_userinfo(view->url);
+        char common[300], *url = uri_hide_secrets(view->url);
 
         for (; other < view; other++) {
                 if (!leads_to(doctor, source, other) || !is_accepted(source, other) ||

@@ -171,7 +171,7 @@ print_text(const struct http_client_answer *answer)
 static void
 print_failure(const char *url, const struct error *error)
 {
-        char *shown = uri_hide_userinfo(url);
+        char *shown = uri_hide_secrets(url);
 
         fputs("gatepost send: ", stderr);
         text_print(stderr, shown, strlen(shown));
@@ -185,7 +185,7 @@ print_failure(const char *url, const struct error *error)
 static int
 call(const struct http_client_request *request, struct http_client_answer *answer, struct error *error)
 {
-        char *shown = uri_hide_userinfo(request->url);
+        char *shown = uri_hide_secrets(request->url);
         int result;
 
         wait_note_begin(shown, request->timeout_ms);

@@ -141,7 +141,7 @@ subscription_print_events(const struct subscription_view *view)
 char *
 subscription_shown_url(const struct subscription_view *view)
 {
-        return view->url == NULL ? NULL : uri_hide_userinfo(view->url);
+        return view->url == NULL ? NULL : uri_hide_secrets(view->url);
 }
 
 void

@@ -52,7 +52,7 @@ int subscription_same_url(const char *a, const char *b);
 /* Return whether a subscription has exactly these events, in any order and any number of times. */
 int subscription_same_events(const struct subscription_view *view, char *const *events, size_t n);
 
-/* Return the URL for people, with *** for user information, which may be a password; NULL: unknown. */
+/* Return the URL for people, without what may be a password or a token; NULL: unknown. */
 char *subscription_shown_url(const struct subscription_view *view) MUST_CHECK;
 
 /* Write to stdout: the events, separated by commas; the subscription, on one line. */

@@ -400,7 +400,7 @@ def test_to_without_a_url_exits_64_and_shows_no_password(offline, command):
 
 @pytest.mark.parametrize("to, url", [
     ("{}", "http://{}{path}"), ("{}/", "http://{}{path}"), ("http://{}", "http://{}{path}"), ("http://{}/", "http://{}{path}"),
-    ("{}?to=http://x", "http://{}{path}?to=http://x"), ("{}/other", "http://{}/other"), ("HTTP://{}/other?a#b", "HTTP://{}/other?a#b"),
+    ("{}?to=http://x", "http://{}{path}?..."), ("{}/other", "http://{}/other"), ("HTTP://{}/other?a#b", "HTTP://{}/other?..."),
     ("me:hunter2@{}", "http://***@{}{path}")])
 def test_url_gets_the_path_of_the_source_unless_it_has_one(offline, to, url):
     with socket.socket() as reserved:  # bound, but not listening

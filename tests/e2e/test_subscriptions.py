@@ -97,8 +97,8 @@ def test_webhook_is_added_listed_and_removed(client, sandbox):
 
 
 def test_password_in_a_url_is_sent_but_not_shown(fake, service):
-    url = "https://me:hunter2@gateway.example/webhooks/invoicing"
-    shown = "https://***@gateway.example/webhooks/invoicing"
+    url = "https://me:hunter2@gateway.example/webhooks/invoicing?code=hunter2"
+    shown = "https://***@gateway.example/webhooks/invoicing?..."
     outputs = [fake.add(url=url), fake.add("--json", url=url), fake.run("list"), fake.run("list", "--json")]
     assert [webhook["url"] for webhook in service.webhooks] == [url, url]
     service.webhooks = []

@@ -91,15 +91,18 @@ END_TEST
 static const char *const hidden[][2] = {
     {"https://me:hunter2@host/a", "https://***@host/a"},
     {"http://me@host", "http://***@host"},
-    {"http://a@b@host?c", "http://***@host?c"},
+    {"http://a@b@host?c", "http://***@host?..."},
+    {"https://host/a?code=token&b#c", "https://host/a?..."},
+    {"host:1/a?code=me@token", "host:1/a?..."},
+    {"https://host/a#b", "https://host/a#b"},
     {"https://host/@/b", "https://host/@/b"},
     {"host:1/a@b", "host:1/a@b"},
     {"", ""},
 };
 
-START_TEST(test_user_information_is_hidden)
+START_TEST(test_user_information_and_query_are_hidden)
 {
-        char *text = uri_hide_userinfo(hidden[_i][0]);
+        char *text = uri_hide_secrets(hidden[_i][0]);
 
         ck_assert_str_eq(text, hidden[_i][1]);
         free(text);
@@ -118,7 +121,7 @@ suite_uri(void)
         tcase_add_loop_test(tcase, test_malformed_text_is_neither, 0, ARRAY_LEN(neither));
         tcase_add_loop_test(tcase, test_user_information_and_port_are_those_of_the_authority, 0,
                             ARRAY_LEN(authorities));
-        tcase_add_loop_test(tcase, test_user_information_is_hidden, 0, ARRAY_LEN(hidden));
+        tcase_add_loop_test(tcase, test_user_information_and_query_are_hidden, 0, ARRAY_LEN(hidden));
         suite_add_tcase(suite, tcase);
         return suite;
 }
