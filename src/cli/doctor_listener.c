@@ -44,6 +44,18 @@ open_listener(struct listener_check *check, enum dial_failure *failure, struct e
                                                 TIMEOUT_MS, failure, error);
 }
 
+/* Whether a connection failed since it is not of a trusted_proxy. Reports that. */
+static int
+is_untrusted(struct listener_check *check, enum dial_failure failure)
+{
+        if (!check->sends_header || failure != DIAL_CLOSED)
+                return 0;
+        check->doctor->is_untrusted = 1;
+        doctor_skip(check->doctor,
+                    "it accepts connections of a trusted_proxy only, which this machine is not");
+        return 1;
+}
+
 static int
 connect_to(struct listener_check *check)
 {
@@ -53,6 +65,8 @@ connect_to(struct listener_check *check)
         doctor_begin(check->doctor, "listen", "%s", check->listen->text);
         if (open_listener(check, &failure, &error) == 0)
                 return 1;
+        if (is_untrusted(check, failure)) /* it was closed before the header was sent */
+                return 0;
         if (failure != DIAL_REFUSED || !doctor_socket_elsewhere(check->doctor, check->listen))
                 doctor_socket_report(check->doctor, check->listen, failure, &error);
         return 0;
@@ -262,18 +276,6 @@ is_proxied_otherwise(struct listener_check *check)
             doctor,
             "systemctl reload @UNIT@, or correct proxy_protocol and trusted_proxy in [receiver] of %s",
             doctor->file);
-        return 1;
-}
-
-/* Whether a connection failed since it is not of a trusted_proxy. Reports that. */
-static int
-is_untrusted(struct listener_check *check, enum dial_failure failure)
-{
-        if (!check->sends_header || failure != DIAL_CLOSED)
-                return 0;
-        check->doctor->is_untrusted = 1;
-        doctor_skip(check->doctor,
-                    "it accepts connections of a trusted_proxy only, which this machine is not");
         return 1;
 }
 

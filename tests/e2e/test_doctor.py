@@ -1424,7 +1424,8 @@ def test_closed_connections_of_a_proxy_on_this_machine_are_a_warning(installatio
     stopped.config["receiver"].update({"trusted_proxy": "192.0.2.1", "proxy_protocol": "required", "listen": f"127.0.0.1:{installation.port()}"})
     daemon = stopped.start().wait_until_ready()
     for _ in range(5):
-        assert "✓ refusals: no delivery refused within an hour" in examine(installation, file_of(daemon)).lines
+        checkup = examine(installation, file_of(daemon))
+        assert "✓ refusals: no delivery refused within an hour" in checkup.lines, "\n".join(checkup.lines)
     for _ in range(30):
         closed_by(stopped.config["receiver"]["listen"], "127.0.0.1")
     (found,) = closing(daemon, "no_proxy")
