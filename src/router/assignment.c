@@ -102,9 +102,14 @@ assignment_void_positions(struct assignment *assignment)
         }
 }
 
+/* Only the router of the partition tells, even if it has found out when it followed the partition. */
 static void
-log_truncation(const struct position *position, struct metrics *metrics)
+tell_truncation(const struct position *position, struct partition *partition, struct metrics *metrics)
 {
+        if (position->n_cut_off == 0 || partition->told_cut_at == position->decide_from ||
+            partition->is_followed)
+                return;
+        partition->told_cut_at = position->decide_from;
         log_error("Kafka has lost records that were routed: the log was cut off; routing resumes at the "
                   "first record appended since partition=%" PRId32 " offset=%" PRId64
                   " routed_up_to=%" PRId64,
@@ -201,18 +206,16 @@ take_answers(struct assignment *assignment)
 
         for (size_t i = 0; positions != NULL && i < n; i++) {
                 struct partition *partition = partition_find(assignment->partitions, positions[i].partition);
-                int is_cut, is_new;
+                int is_new;
 
                 if (assignment->asked_generation != assignment->generation || partition == NULL ||
                     partition->stage != PARTITION_ASKED)
                         continue;
-                is_cut = table_is_cut_off(&positions[i], partition);
                 is_new = !table_serves(&positions[i], partition);
                 is_news |= is_new;
                 if (apply(assignment, &positions[i], partition, is_new, clock_monotonic_ms())) {
                         count_deleted(assignment, &positions[i], partition);
-                        if (is_cut && !partition->is_followed)
-                                log_truncation(&positions[i], assignment->metrics);
+                        tell_truncation(&positions[i], partition, assignment->metrics);
                         assignment->is_stale = 1;
                 }
         }

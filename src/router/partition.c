@@ -276,7 +276,7 @@ partition_committed(struct partition *partition)
         partition->topic[0] = '\0';
         partition->decide_from = partition->next;
         partition->routed_ms = partition->last_ms;
-        partition->diverged_at = partition->cut_at = partition->bare_offset = -1;
+        partition->diverged_at = partition->cut_at = partition->told_cut_at = partition->bare_offset = -1;
         expire(partition);
 }
 

@@ -117,6 +117,7 @@ struct partition {
         int64_t diverged_at;
         /* Where the log was truncated, for which the dedup table is being restored; -1: it was not. */
         int64_t cut_at;
+        int64_t told_cut_at;              /* the same, when it was logged and counted */
         char topic[PARTITION_TOPIC_SIZE]; /* for TROUBLE_TOPIC; "": none */
 
         /*

@@ -47,6 +47,7 @@ partition_add(struct partition_list *list, int32_t id)
                                         .short_of = -1,
                                         .diverged_at = -1,
                                         .cut_at = -1,
+                                        .told_cut_at = -1,
                                         .changed_at = -1,
                                         .tried_to = -1,
                                         .anchor = -1,

@@ -7,10 +7,13 @@ import pytest
 from confluent_kafka.admin import NewPartitions
 
 import waiting
+from cluster import Cluster
+from installation import Installation
 from kafka_side import murmur2_partition
 from reloading import reload
 from signing import KINDS, Delivery, event_body, now
 from tally import assert_exactly_once, tally
+from test_partitions import cut_off
 from test_state import by_id, stop
 
 SECONDS = 60
@@ -212,3 +215,28 @@ def test_published_records_are_known_whose_secret_the_standby_lacks(installation
     found = tally(installation.kafka, by_id(old + new))
     assert not found.lost and not found.duplicated, found
     assert sorted(each[1:] for each in found.unexpected) == sorted((each.delivery_id, "unverified") for each in forged)
+
+
+@pytest.mark.slow
+def test_loss_that_was_found_while_following_is_told_when_the_partition_is_taken_over(tmp_path):
+    """The router is gone, and the standby follows on until its session has ended."""
+    with Cluster() as cluster:
+        installation = Installation(tmp_path, cluster.bootstrap)
+        installation.create_topics(partitions=1)
+        first = installation.start(configure(installation))
+        append(installation, new_deliveries(400))
+        (log,) = cluster.directory.glob(f"node*/data/{installation.kafka.deliveries}-0/00000000000000000000.log")
+        size = log.stat().st_size
+        append(installation, new_deliveries(100))
+        standby = follow(installation, configure(installation), 500)
+        waiting.until(lambda: len(installation.kafka.members()) == 2, SECONDS, "both to be members")
+        first.kill()
+        cut_off(cluster, log, size)
+        later = new_deliveries(20)
+        installation.kafka.append(later)
+        standby.wait_for_log("Kafka has lost records that were routed", 2 * SECONDS)
+        installation.kafka.wait_until_routed()
+        assert standby.metric("gatepost_log_truncations_total") == 1
+        assert "cannot be followed now" in standby.log
+        assert not tally(installation.kafka, by_id(later)).lost
+        installation.clean_up()
