@@ -88,7 +88,6 @@ spool_place_watch(const struct spool_directory *directory, struct spool_stats *s
         if (was_displaced || !*is_displaced)
                 return;
         atomic_fetch_add(&stats->errors[SPOOL_ERROR_PLACE], 1);
-        log_error("the directory of the spool was renamed, deleted or replaced; restore it, or restart the "
-                  "daemon directory=%s",
+        log_error("the directory of the spool was renamed, deleted or replaced directory=%s",
                   log_quote(spool_directory_path(directory), quoted));
 }

@@ -71,7 +71,7 @@ def test_directory_that_is_replaced_while_kafka_works_is_reported(installation):
     daemon = installation.start(config)
     spool.rename(spool.with_name("mislaid"))
     spool.mkdir(0o700)
-    event = " the directory of the spool was renamed, deleted or replaced; "
+    event = " the directory of the spool was renamed, deleted or replaced directory="
     daemon.wait_for_log(event, 60)
     (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if line.startswith("! spool ")]
     assert "the directory, or a segment in it, was renamed, deleted or replaced" in warning and "gatepostd restarted" in warning
