@@ -19,7 +19,8 @@ void
 recheck_open(struct partition *partition)
 {
         partition_forget_open(partition, clock_monotonic_ms());
-        recheck(partition, "the leader has changed or restarted before a commit; restoring the dedup table");
+        recheck(partition, "the leader may have changed or restarted before a commit; restoring the dedup "
+                           "table");
 }
 
 int
@@ -27,7 +28,7 @@ recheck_allows_change(struct partition *partition, int64_t offset, int64_t times
 {
         if (partition_allows_change(partition, offset, timestamp_ms))
                 return 1;
-        recheck(partition, "the leader has changed or restarted");
+        recheck(partition, "the leader may have changed or restarted");
         partition_note_change(partition, offset, timestamp_ms);
         return 0;
 }
