@@ -186,6 +186,19 @@ report_changed(struct doctor *doctor)
         return of_kafka != NULL || changed != NULL;
 }
 
+#define DRAIN_FIRST \
+        "its spool has deliveries, which a restart drains only with the same `spool`: if that changes, " \
+        "wait " \
+        "until gatepost status shows none, or drain the old directory afterwards with gatepost spool " \
+        "drain; "
+
+/* Whether the spool of the running receiver has deliveries. */
+static int
+has_spooled(const struct doctor *doctor)
+{
+        return status_number(json_tree_get(doctor->status, "spool"), "segments") > 0;
+}
+
 static void
 check_files(struct doctor *doctor)
 {
@@ -200,9 +213,9 @@ check_files(struct doctor *doctor)
                 return;
         if (list_awaiting(doctor, options, sizeof(options)))
                 doctor_warn(doctor,
-                            "gatepostd has read options that only a restart applies, %s: systemctl restart "
+                            "gatepostd has read options that only a restart applies, %s: %ssystemctl restart "
                             "@UNIT@",
-                            options);
+                            options, has_spooled(doctor) ? DRAIN_FIRST : "");
         else if (first_of(doctor, "files") == NULL)
                 doctor_skip(doctor, "gatepostd does not say which files it has loaded; another version does");
         else if (unknown != NULL)

@@ -80,6 +80,7 @@ doctor_positions_report(struct doctor *doctor, const struct doctor_positions *po
                     log->partition, log->to, committed);
         doctor_remedy(doctor,
                       "see its cause by gatepost status on the machine of its router: truncated ends with "
-                      "its next delivery; with beyond-end, %s",
+                      "its next delivery; with beyond-end, %s; --to-earliest publishes all records in the "
+                      "log, so use --to-offset OFFSET if some of them were published",
                       how.text);
 }

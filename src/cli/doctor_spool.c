@@ -67,6 +67,19 @@ check_space(struct doctor *doctor)
             space / MIB, more / MIB);
 }
 
+/* A restart opens the directory that is there then, and drains no other one. */
+static void
+report_displaced(struct doctor *doctor)
+{
+        doctor_warn(
+            doctor,
+            "since gatepostd was started, the directory, or a segment in it, was renamed, deleted or "
+            "replaced, and deliveries that come when Kafka is away are answered 503 until it is restored: "
+            "put it back, or unmount what hides it; %.0f deliveries are in it, which a restart does not "
+            "drain before that",
+            of(doctor, "records"));
+}
+
 void
 doctor_spool_check(struct doctor *doctor)
 {
@@ -90,11 +103,7 @@ doctor_spool_check(struct doctor *doctor)
                 doctor_warn(doctor, "Kafka refuses %.0f spooled deliveries: journalctl -u @UNIT@ says why",
                             of(doctor, "refusedRecords"));
         else if (failures_of(doctor, "place") > 0)
-                doctor_warn(
-                    doctor,
-                    "since gatepostd was started, the directory, or a segment in it, was renamed, deleted or "
-                    "replaced: until it is restored, or gatepostd restarted, deliveries that come when Kafka "
-                    "is away are answered 503");
+                report_displaced(doctor);
         else if (failures(doctor) > 0)
                 doctor_warn(
                     doctor,

@@ -261,7 +261,7 @@ find_displacement(const struct segment_writer *writer)
         struct stat status;
 
         if (!spool_directory_is_in_place(writer->directory))
-                return "the directory was renamed, deleted or replaced; restore it, or restart the daemon";
+                return "the directory was renamed, deleted or replaced; restore it";
         if (fstat(writer->fd, &status) != 0 || status.st_nlink == 0)
                 return "the segment was deleted";
         return NULL;

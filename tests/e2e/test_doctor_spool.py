@@ -8,6 +8,7 @@ from cluster import Cluster
 import waiting
 from installation import Installation
 from proxy import Proxies
+from reloading import reload
 from test_doctor import EX_CONFIG, EX_UNAVAILABLE, by_sockets, examine, expect, file_of, status_of
 
 
@@ -62,6 +63,19 @@ def test_delivery_in_the_spool_of_another_machine_is_a_candidate(slow):
     expect(checkup, EX_CONFIG, "router ", "accepted, but not found", "wait in its spool", "prefix", "gatepost status on the receiver's machine")
 
 
+def test_spool_that_is_moved_while_deliveries_wait_in_it(slow):
+    """A restart would leave them where they are."""
+    installation, daemon, proxies, held = slow
+    hold_appends(proxies, held)
+    daemon.accept()
+    waiting.until(lambda: status_of(daemon)["spool"]["segments"] > 0, 60, "a delivery in the spool")
+    daemon.config["receiver"]["spool"] = str(daemon.config.directory / "larger")
+    reload(daemon)
+    (warning,) = [line for line in examine(installation, file_of(daemon), "--no-send").having("!") if "only a restart applies" in line]
+    assert "[receiver] spool: its spool has deliveries, which a restart drains only with the same `spool`" in warning
+    assert "gatepost spool drain" in warning
+
+
 def test_directory_that_is_replaced_while_kafka_works_is_reported(installation):
     """With an outage it would be too late."""
     config = by_sockets(installation)
@@ -74,7 +88,7 @@ def test_directory_that_is_replaced_while_kafka_works_is_reported(installation):
     event = " the directory of the spool was renamed, deleted or replaced directory="
     daemon.wait_for_log(event, 60)
     (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if line.startswith("! spool ")]
-    assert "the directory, or a segment in it, was renamed, deleted or replaced" in warning and "gatepostd restarted" in warning
+    assert "the directory, or a segment in it, was renamed, deleted or replaced" in warning and "0 deliveries are in it, which a restart does not drain" in warning
     spool.rmdir()
     spool.with_name("mislaid").rename(spool)
     daemon.accept()
