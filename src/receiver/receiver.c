@@ -240,7 +240,7 @@ can_spool(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
                                                cause, sizeof(cause)));
                 return 0;
         }
-        if (!is_away && spool_is_idle(shared->spool))
+        if (!is_away && !has_failed_lately(shared) && spool_is_idle(shared->spool))
                 receiver_shared_note_drained(shared); /* else only a delivery would end it */
         since_ms = atomic_load(&spool_stats(shared->spool)->since_ms);
         if (since_ms != 0)

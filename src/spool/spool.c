@@ -137,7 +137,7 @@ spool_close(struct spool *spool)
 int
 spool_is_idle(const struct spool *spool)
 {
-        return spool->drain != NULL && spool_drain_state(spool->drain) == SPOOL_DRAIN_KEPT;
+        return spool->drain != NULL && spool_drain_state(spool->drain) != SPOOL_DRAIN_WORKING;
 }
 
 int

@@ -31,7 +31,7 @@ void spool_warn_if_moved(const struct spool *spool, const char *path);
 /* Write what still waits, stop, log what is left, and unlock the directory. NULL is harmless. */
 void spool_close(struct spool *spool);
 
-/* Whether all that is left are segments that cannot be drained now, so that the drain does not try Kafka. */
+/* Whether nothing is left, or only segments that cannot be drained now, so that the drain tries nothing. */
 int spool_is_idle(const struct spool *spool);
 
 /* Whether the drain finds out by itself when Kafka works again. */
