@@ -186,17 +186,16 @@ report_changed(struct doctor *doctor)
         return of_kafka != NULL || changed != NULL;
 }
 
-#define DRAIN_FIRST \
-        "its spool has deliveries, which a restart drains only with the same `spool`: if that changes, " \
-        "wait " \
-        "until gatepost status shows none, or drain the old directory afterwards with gatepost spool " \
-        "drain; "
-
-/* Whether the spool of the running receiver has deliveries. */
-static int
-has_spooled(const struct doctor *doctor)
+/* What to do before a restart if the spool of the running receiver has deliveries; "" if it has none. */
+static const char *
+drain_first(const struct doctor *doctor)
 {
-        return status_number(json_tree_get(doctor->status, "spool"), "segments") > 0;
+        if (status_number(json_tree_get(doctor->status, "spool"), "segments") <= 0)
+                return "";
+        return "its spool has deliveries, which a restart drains only with the same `spool`: if that "
+               "changes, "
+               "wait until gatepost status shows none, or drain the old directory afterwards with gatepost "
+               "spool drain; ";
 }
 
 static void
@@ -215,7 +214,7 @@ check_files(struct doctor *doctor)
                 doctor_warn(doctor,
                             "gatepostd has read options that only a restart applies, %s: %ssystemctl restart "
                             "@UNIT@",
-                            options, has_spooled(doctor) ? DRAIN_FIRST : "");
+                            options, drain_first(doctor));
         else if (first_of(doctor, "files") == NULL)
                 doctor_skip(doctor, "gatepostd does not say which files it has loaded; another version does");
         else if (unknown != NULL)

@@ -63,8 +63,8 @@ void doctor_positions_clear(struct doctor_positions *positions);
  */
 int doctor_positions_fit(const struct doctor_positions *positions, size_t partition);
 
-/* Return the first partition, from this one on, in which none can, or the number of partitions. */
-size_t doctor_positions_misfit(const struct doctor_positions *positions, size_t from);
+/* Return the first partition in which none can, or the number of partitions. */
+size_t doctor_positions_misfit(const struct doctor_positions *positions);
 
 /* Report that none can. */
 void doctor_positions_report(struct doctor *doctor, const struct doctor_positions *positions,

@@ -171,7 +171,7 @@ wait_for_routers(struct doctor *doctor, struct waiting *waiting)
                         doctor_kafka_report(doctor, doctor_kafka_why(waiting->offsets), &error);
                         return;
                 }
-                misfit = doctor_positions_misfit(&waiting->positions, 0);
+                misfit = doctor_positions_misfit(&waiting->positions);
                 is_done =
                     next_waiting(waiting, 0) == waiting->n && waiting->n_open == 0 && misfit == waiting->n;
                 if (!is_done)

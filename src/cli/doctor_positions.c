@@ -48,11 +48,13 @@ doctor_positions_fit(const struct doctor_positions *positions, size_t partition)
 }
 
 size_t
-doctor_positions_misfit(const struct doctor_positions *positions, size_t from)
+doctor_positions_misfit(const struct doctor_positions *positions)
 {
-        while (from < positions->n && doctor_positions_fit(positions, from))
-                from++;
-        return from;
+        size_t p = 0;
+
+        while (p < positions->n && doctor_positions_fit(positions, p))
+                p++;
+        return p;
 }
 
 void

@@ -57,17 +57,25 @@ has_rule_for(const struct config *config, const char *beginning, size_t len)
         return 0;
 }
 
+/* The length of an event's name without the .* of a family. */
+static size_t
+stem_len(const char *event)
+{
+        size_t len = strlen(event);
+
+        return len > 2 && strcmp(event + len - 2, ".*") == 0 ? len - 2 : len;
+}
+
 /* Whether there is a topic for an event, which may be the name of a family of kinds, with .* or without. */
 static int
 has_topic(const struct config *config, const char *event)
 {
-        size_t len = strlen(event);
-        int is_pattern = len > 2 && strcmp(event + len - 2, ".*") == 0;
+        size_t len = strlen(event), stem = stem_len(event);
         char member[300];
 
-        if (is_pattern && has_rule_for(config, event, len - 1))
+        if (stem < len && has_rule_for(config, event, len - 1))
                 return 1;
-        (void)snprintf(member, sizeof(member), "%.*s.member", (int)(is_pattern ? len - 2 : len), event);
+        (void)snprintf(member, sizeof(member), "%.*s.member", (int)stem, event);
         return topic_table_find(config->topics, event, len) != NULL ||
                topic_table_find(config->topics, member, strlen(member)) != NULL;
 }
@@ -149,15 +157,6 @@ report_refused(struct doctor *doctor, const struct config_source *source,
                               view->id, source->name, doctor->file);
         }
         free(url);
-}
-
-/* The length of an event's name without the .* of a family. */
-static size_t
-stem_len(const char *event)
-{
-        size_t len = strlen(event);
-
-        return len > 2 && strcmp(event + len - 2, ".*") == 0 ? len - 2 : len;
 }
 
 /* Whether an event, which may be a family or *, has all kinds of another one. */

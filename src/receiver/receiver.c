@@ -14,9 +14,6 @@
 #include "receiver/lane.h"
 #include "receiver/shared.h"
 
-/* Stay unready for this long after a failed append, unless one succeeds. */
-#define FAILURE_COUNTS_MS 10000
-
 /* A lane whose event loop has not run for this long is not ready. */
 #define STUCK_MS 5000
 
@@ -212,20 +209,12 @@ receiver_probe_changed(struct receiver *receiver)
         receiver->is_connected = is_reachable;
 }
 
-static int
-has_failed_lately(const struct receiver_shared *shared)
-{
-        int64_t failed_ms = atomic_load(&shared->failed_ms);
-
-        return failed_ms != 0 && clock_monotonic_ms() - failed_ms < FAILURE_COUNTS_MS;
-}
-
 /* With a spool the receiver is ready while it can store deliveries, wherever. */
 static int
 can_spool(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
 {
         struct receiver_shared *shared = receiver->shared;
-        int is_away = receiver_shared_is_away(shared);
+        int is_away = receiver_shared_is_away(shared), has_failed = receiver_shared_has_failed(shared);
         int64_t since_ms;
         char since[CLOCK_RFC3339_SIZE], cause[RECENT_DETAIL_SIZE];
 
@@ -233,14 +222,13 @@ can_spool(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
                 return 0;
         if (!spool_is_alive(shared->spool, SPOOL_STUCK_MS, reason) && is_away)
                 return 0;
-        if ((is_away || has_failed_lately(shared)) &&
-            spool_writer_refuses(spool_writer(shared->spool), 0) != NULL) {
+        if ((is_away || has_failed) && spool_writer_refuses(spool_writer(shared->spool), 0) != NULL) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "%s, and the spool is full or has failed",
                                outage_describe(is_away ? "Kafka is not reachable" : "the last append failed",
                                                cause, sizeof(cause)));
                 return 0;
         }
-        if (!is_away && !has_failed_lately(shared) && spool_is_idle(shared->spool))
+        if (!is_away && !has_failed && spool_is_idle(shared->spool))
                 receiver_shared_note_drained(shared); /* else only a delivery would end it */
         since_ms = atomic_load(&spool_stats(shared->spool)->since_ms);
         if (since_ms != 0)
@@ -277,7 +265,7 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
                         return 0;
                 }
         }
-        if (has_failed_lately(receiver->shared)) {
+        if (receiver_shared_has_failed(receiver->shared)) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "the last append failed");
                 return 0;
         }

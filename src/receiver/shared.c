@@ -18,7 +18,8 @@
 #define S_US 1000000
 
 /*
- * A failed append counts for this long while the spool appends nothing, from when Kafka was reachable again.
+ * A failed append counts for this long, unless one succeeds; for the choice of the spool, while that appends
+ * nothing, from when Kafka was reachable again.
  */
 #define FAILURE_COUNTS_MS 10000
 
@@ -208,6 +209,14 @@ receiver_shared_note_spooled(struct receiver_shared *shared)
                           "deliveries go to the spool last_reason=%s",
                           log_quote(outage_describe("Kafka does not acknowledge them", cause, sizeof(cause)),
                                     quoted));
+}
+
+int
+receiver_shared_has_failed(const struct receiver_shared *shared)
+{
+        int64_t failed_ms = atomic_load(&shared->failed_ms);
+
+        return failed_ms != 0 && clock_monotonic_ms() - failed_ms < FAILURE_COUNTS_MS;
 }
 
 int

@@ -83,6 +83,9 @@ void receiver_shared_note_drained(struct receiver_shared *shared);
 /* A delivery is in the spool that Kafka did not take. */
 void receiver_shared_note_spooled(struct receiver_shared *shared);
 
+/* Whether the last append has failed, within the last 10 s. */
+int receiver_shared_has_failed(const struct receiver_shared *shared);
+
 /* Whether deliveries have to go to the spool, if there is one: Kafka is away, or the last append failed. */
 int receiver_shared_is_away(const struct receiver_shared *shared);
 
