@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 
-#define WAIT_MIN_MS 8
+#define WAIT_MIN_MS 4
 #define WAIT_MAX_MS 20 /* librdkafka's own retry delay */
 #define LONGER_MS 4
 #define IN_TIME_ENOUGH 64

@@ -8,7 +8,7 @@
  * How long to wait between a commit and the next transaction. Kafka answers a commit before it has written
  * the markers that end the transaction in each partition. Until then it refuses to add partitions to the next
  * transaction (CONCURRENT_TRANSACTIONS), and librdkafka retries after 20 ms: it is faster to wait until the
- * markers are written. That took 3 to 6 ms on one broker; others take longer, so the delay adapts, between 8
+ * markers are written. That took 3 to 6 ms on one broker; others take longer, so the delay adapts, between 4
  * and 20 ms, to how soon records could be produced.
  */
 struct begin_delay {
