@@ -136,6 +136,18 @@ explain(const struct api_client *client, enum http_client_failure failure, const
         return mem_strdup(reason);
 }
 
+/* An answer that quotes the request has the key in it: overwrite it, since parts of answers are printed. */
+static void
+hide_key(const struct api_client *client, char *body, size_t len)
+{
+        char *at, *end = body + len;
+
+        for (char *next = body;
+             (at = memmem(next, (size_t)(end - next), client->key, client->key_len)) != NULL;
+             next = at + client->key_len)
+                memset(at, '*', client->key_len);
+}
+
 void
 api_client_call(struct api_client *client, const char *method, const char *path, const char *body, size_t len,
                 struct api_client_answer *answer)
@@ -176,6 +188,8 @@ api_client_call(struct api_client *client, const char *method, const char *path,
         }
         answer->body = received.body;
         answer->len = received.len;
+        if (answer->body != NULL)
+                hide_key(client, answer->body, answer->len);
         secrets_free(key, strlen(key));
         free(url);
 }

@@ -1,6 +1,7 @@
 #include "cli/doctor_kafka.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
@@ -63,23 +64,29 @@ doctor_positions_report(struct doctor *doctor, const struct doctor_positions *po
         const struct range *log = &positions->logs[partition];
         int64_t committed = positions->committed[partition];
         struct error how;
+        size_t n_misfits = 0;
+        char such[48] = "";
 
+        for (size_t p = 0; p < positions->n; p++)
+                n_misfits += !doctor_positions_fit(positions, p);
+        if (n_misfits > 1)
+                (void)snprintf(such, sizeof(such), ", one of %zu such partitions,", n_misfits);
         if (committed < 0) {
                 offsets_explain_reset(doctor->config, log->partition, "--to-offset OFFSET", &how);
                 doctor_fail(doctor, EX_UNAVAILABLE,
-                            "partition %" PRId32 " begins at offset %" PRId64
+                            "partition %" PRId32 "%s begins at offset %" PRId64
                             " and the group has no committed offset in it, so that a router refuses to route "
                             "it",
-                            log->partition, log->from);
+                            log->partition, such, log->from);
                 doctor_remedy(doctor, "%s; --to-earliest publishes all records in the log", how.text);
                 return;
         }
         offsets_explain_reset(doctor->config, log->partition, "--to-earliest", &how);
         doctor_fail(doctor, EX_UNAVAILABLE,
-                    "partition %" PRId32 " ends at offset %" PRId64 " but was routed up to %" PRId64
+                    "partition %" PRId32 "%s ends at offset %" PRId64 " but was routed up to %" PRId64
                     ", so that its deliveries are not published: was the topic deleted and recreated, the "
                     "log lost, or the offset copied from another cluster?",
-                    log->partition, log->to, committed);
+                    log->partition, such, log->to, committed);
         doctor_remedy(doctor,
                       "see its cause by gatepost status on the machine of its router: truncated ends with "
                       "its next delivery; with beyond-end, %s; --to-earliest publishes all records in the "

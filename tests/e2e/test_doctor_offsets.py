@@ -44,14 +44,17 @@ def test_partition_whose_log_ends_before_its_committed_offset(installation):
 
 def test_partition_without_a_committed_offset_whose_log_has_lost_its_beginning(installation):
     """A router refuses it, although nothing waits there yet."""
-    installation.create_topics(partitions=1)
+    installation.create_topics(partitions=2)
     kafka = installation.kafka
     config = without_daemon(by_sockets(installation, "router"))
     assert examine(installation, config, "--no-send").status == 0
-    kafka.append([Delivery() for _ in range(5)])
+    kafka.append(deliveries_of(0, 5, 2))
     drop_first(kafka, kafka.deliveries, 5)
     expect(examine(installation, config, "--no-send"), EX_UNAVAILABLE, f"partitions {kafka.deliveries}: ",
            "partition 0 begins at offset 5 and the group has no committed offset in it", reset(installation, 0, "--to-offset OFFSET"))
+    commit_beyond_end(kafka, 1, 500)
+    expect(examine(installation, config, "--no-send"), EX_UNAVAILABLE, f"partitions {kafka.deliveries}: ",
+           "partition 0, one of 2 such partitions, begins at offset 5 and")
 
 
 @pytest.mark.slow

@@ -188,6 +188,14 @@ def test_control_characters_in_answers_are_escaped(fake, service):
     assert fake.json("list")[0]["id"] == nasty
 
 
+def test_key_that_an_answer_quotes_is_not_printed(fake, service):
+    key = fake.key
+    service.faults = [answers(401, {"error": {"code": "NO", "message": f"{key} is no key, {key}", "requestId": key}})] * 2
+    done = fake.add(expect=EX_NOPERM)
+    assert key not in done.stderr and f"NO: {'*' * len(key)} is no key, {'*' * len(key)}" in done.stderr
+    assert key not in fake.run("list", expect=EX_NOPERM).stderr
+
+
 # Failures
 
 def test_idempotent_requests_are_retried(fake, service):
