@@ -250,12 +250,49 @@ warn_about_proxies(const struct ini *ini, struct problems *problems)
                               "the proxies only");
 }
 
+/* Whether a trusted_proxy may connect to the address, which only processes on this machine can reach. */
+static int
+has_local_proxy(const struct config *config, const struct config_listen *listen)
+{
+        static const struct network ipv4 = {{{[10] = 0xff, [11] = 0xff, [12] = 127}}, 96 + 8};
+        static const struct network ipv6 = {{{[15] = 1}}, 128};
+        const struct network *local = listen->address.ss_family == AF_INET ? &ipv4 : &ipv6;
+
+        if (listen->address.ss_family == AF_UNIX)
+                return config->trusts_unix_sockets;
+        for (size_t i = 0; i < config->n_trusted_proxies; i++) {
+                const struct network *proxies = &config->trusted_proxies[i];
+
+                if (network_contains(proxies, &local->address) || network_contains(local, &proxies->address))
+                        return 1;
+        }
+        return 0;
+}
+
+static void
+warn_about_closed_listeners(const struct config *config, struct problems *problems)
+{
+        for (size_t i = 0; i < config->n_listen && config->requires_proxy; i++) {
+                const struct config_listen *listen = &config->listen[i];
+
+                if (endpoint_is_private(listen) && !has_local_proxy(config, listen))
+                        problems_warn(problems, listen->line,
+                                      "%.100s accepts no connection: proxy_protocol = required, and no "
+                                      "trusted_proxy can reach it; add trusted_proxy = %s",
+                                      listen->text,
+                                      listen->address.ss_family == AF_UNIX   ? "unix"
+                                      : listen->address.ss_family == AF_INET ? "127.0.0.1"
+                                                                             : "::1");
+        }
+}
+
 void
 warn_about(const struct config *config, const struct ini *ini, struct problems *problems)
 {
         if (config->roles & CONFIG_RECEIVER) {
                 warn_about_listeners(config, problems);
                 warn_about_proxies(ini, problems);
+                warn_about_closed_listeners(config, problems);
         }
         if (config->roles & CONFIG_ROUTER)
                 warn_about_window(config, ini, problems);

@@ -119,7 +119,8 @@ tell_truncation(const struct position *position, struct partition *partition, st
 
 /* Note the trouble that keeps the partition without a position. Returns 0. */
 static int
-keep_waiting(struct partition *partition, enum partition_trouble trouble, const char *reason, int64_t now_ms)
+keep_waiting(const struct position *position, struct partition *partition, enum partition_trouble trouble,
+             const char *reason, int64_t now_ms)
 {
         int is_news = partition->trouble != trouble;
 
@@ -129,6 +130,9 @@ keep_waiting(struct partition *partition, enum partition_trouble trouble, const 
         if (trouble != TROUBLE_TOPIC)
                 partition_forget_open(partition, now_ms);
         partition_void_position(partition, trouble, reason, PAUSE_MS, now_ms);
+        /* An offset that a tool has set does not become right when the log has grown up to it. */
+        if (trouble == TROUBLE_BEYOND_END && position->routed_ms < 0)
+                partition->diverged_at = position->decide_from;
         if (is_news)
                 partition_status_log_waiting(partition);
         return 0;
@@ -145,16 +149,17 @@ apply(const struct assignment *assignment, const struct position *position, stru
         if (position->high >= 0)
                 partition->high = position->high;
         if (position->trouble != TROUBLE_NONE)
-                return keep_waiting(partition, position->trouble, position->error.text, now_ms);
+                return keep_waiting(position, partition, position->trouble, position->error.text, now_ms);
         if (table_is_cut_off(position, partition) && partition->diverged_at < 0 &&
             (partition->trouble != TROUBLE_TRUNCATED || now_ms - partition->troubled_ms < CERTAIN_AFTER_MS))
-                return keep_waiting(partition, TROUBLE_TRUNCATED,
+                return keep_waiting(position, partition, TROUBLE_TRUNCATED,
                                     "the log ends before the committed offset, and has newer records",
                                     now_ms);
         partition->is_continued = !is_new && partition->next < position->decide_from;
         if (is_new) {
                 if (table_restore(position, assignment->config, assignment->state, partition) != 0)
-                        return keep_waiting(partition, TROUBLE_UNREACHABLE, "out of memory", now_ms);
+                        return keep_waiting(position, partition, TROUBLE_UNREACHABLE, "out of memory",
+                                            now_ms);
         } else if (position->n_cut_off == 0) {
                 table_confirm(position, partition);
         }

@@ -113,7 +113,10 @@ struct partition {
         int awaits_turn;       /* not read yet: the table of another partition is being restored */
         int is_slow;           /* its table is restored so slowly that others are restored meanwhile */
         int n_retries;         /* since the last commit */
-        /* The decide_from before which the log has another record than the routed one; -1: none. */
+        /*
+         * The decide_from before which the log has another record than the routed one, or for which it was
+         * refused as beyond the end; -1: none.
+         */
         int64_t diverged_at;
         /* Where the log was truncated, for which the dedup table is being restored; -1: it was not. */
         int64_t cut_at;

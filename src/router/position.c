@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "kafka/offsets.h"
 
@@ -210,6 +211,15 @@ refuse(const struct search *search, struct position *position)
                     "only if the whole topic was recreated",
                     position->partition, search->config->deliveries_topic, position->high,
                     position->decide_from, how.text, position->partition);
+        } else if (position->routed_ms < 0) {
+                position->trouble = TROUBLE_BEYOND_END;
+                offsets_explain_reset(search->config, position->partition, "--to-offset OFFSET", &how);
+                (void)error_set(&position->error,
+                                "partition %d of %s ended before offset %" PRId64
+                                ", up to which it was routed, and has grown since: deliveries below it may "
+                                "not be published. Compare with what was published, then %s",
+                                position->partition, search->config->deliveries_topic, position->decide_from,
+                                how.text);
         } else {
                 position->trouble = TROUBLE_OTHER_LOG;
                 offsets_explain_reset(search->config, position->partition, "--to-offset OFFSET", &how);
@@ -316,9 +326,12 @@ find_restore_starts(struct search *search)
 struct position_question
 position_question(const struct partition *partition)
 {
+        /* Not refused yet: a broker that was cut off may have answered. */
+        int may_err = partition->trouble == TROUBLE_BEYOND_END &&
+                      partition_state(partition, clock_monotonic_ms()) != PARTITION_REFUSED;
         struct position_question question = {.partition = partition->id,
                                              .needed_ms = partition->needed_ms,
-                                             .diverged_at = partition->diverged_at,
+                                             .diverged_at = may_err ? -1 : partition->diverged_at,
                                              .bare_offset = partition->bare_offset,
                                              .bare_ms = partition->bare_ms};
 

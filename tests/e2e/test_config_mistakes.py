@@ -213,6 +213,9 @@ WARNINGS = [
     ("receiver", "listen = 127.0.0.1:8080|listen=192.0.2.55:8081|trusted_proxy = 192.0.2.1", "no interface of this machine"),
     ("receiver", "listen = unix:/run/gatepost-nonexistent/r.sock", "must exist before gatepostd starts"),
     ("receiver", "trusted_proxy = 0.0.0.0/0", "every client is trusted"),
+    ("receiver", "listen = 127.0.0.1:8443|trusted_proxy = 10.9.9.9|proxy_protocol = required", "accepts no connection: proxy_protocol = required, and no trusted_proxy"),
+    ("receiver", "listen = [::1]:8443|trusted_proxy = 127.0.0.1|proxy_protocol = required", "can reach it; add trusted_proxy = ::1"),
+    ("receiver", "listen = unix:/run/r.sock|trusted_proxy = 127.0.0.1|proxy_protocol = required", "add trusted_proxy = unix"),
     ("source invoicing", "tolerance = 5s", "when the clocks differ"),
     ("source invoicing", "tolerance = 30h", "send it again as another event for 30h"),
     ("source invoicing", "tolerance = 1h|replay_guard = off", "because replay_guard is off"),
@@ -243,6 +246,8 @@ WARNINGS = [
 # These pass without a warning, although they are close to one.
 FINE = [
     ("receiver", "listen = 0.0.0.0:8080|trusted_proxy = 192.0.2.1"),
+    ("receiver", "trusted_proxy = 127.0.0.0/8|proxy_protocol = required"),
+    ("receiver", "listen = [::1]:8443|trusted_proxy = ::/64|proxy_protocol = required"),
     ("receiver", "listen = unix:/run/gatepost/receiver.sock"),
     ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 1MiB"),
     ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 1MiB|[router]|dedup_window = 2h"),

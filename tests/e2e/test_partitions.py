@@ -121,6 +121,25 @@ def test_offset_beyond_the_end_stops_only_its_partition(single):
     assert daemon.is_running()
 
 
+@pytest.mark.slow
+def test_refused_offset_is_not_believed_when_the_log_has_grown_up_to_it(single):
+    """Else the deliveries in front of it would not be published."""
+    installation, config = single
+    kafka = installation.kafka
+    kafka.append(deliveries_of(0, 5, 3))
+    commit_beyond_end(kafka, 0, 8)
+    daemon = installation.daemon(config).start()
+    waiting.until(lambda: b"partition 0 refused: " in daemon.admin("/readyz").body, 40, lambda: daemon.log)
+    more = deliveries_of(0, 5, 3)
+    kafka.append(more)
+    waiting.until(lambda: b"ended before offset 8, up to which it was routed, and has grown since" in daemon.admin("/readyz").body, 60, lambda: daemon.log)
+    assert_shown(installation, daemon, 0, "refused", "beyond-end")
+    daemon.stop()
+    commit_beyond_end(kafka, 0, 5)
+    daemon.restart()
+    wait_until_published(kafka, more, 60)
+
+
 def test_router_exits_when_every_partition_is_refused(single):
     installation, config = single
     kafka = installation.kafka
