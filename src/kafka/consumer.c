@@ -1,25 +1,16 @@
 #include "kafka/consumer.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "config/kafka_properties.h"
 #include "kafka/client.h"
 
 #define READY_MAX 256
 #define SEEK_TIMEOUT_MS 1000
-#define API_FETCH 1
-#define API_API_VERSIONS 18
-#define COORDINATOR "GroupCoordinator" /* name of connections that carry no records */
-#define PAUSE_MS 4000 /* shorter than brokers need to replace a leader: broker.session.timeout.ms is 9 s */
-#define N_CONNECTIONS \
-        1024 /* brokers whose ids are equal modulo this number share a counter, which is harmless */
 
 struct consumer {
-        uint32_t number; /* among this process's consumers */
         rd_kafka_t *client;
         rd_kafka_queue_t *queue;
         /* Polled from the queue; returned up to n_returned. */
@@ -29,13 +20,7 @@ struct consumer {
         const char *topic;
         void *arg;
         int closing;
-        /* By broker id: number of connections so far, and of pauses between fetches over one; */
-        _Atomic uint32_t connections[N_CONNECTIONS];
-        /* when one was answered, by clock_boot_ms(); 0: one is under way, or none since the assignment; */
-        _Atomic int64_t fetched_ms[N_CONNECTIONS];
-        uint32_t assigned_at[N_CONNECTIONS]; /* connections, or 1, and n_pauses at the assignment */
-        uint32_t n_pauses;
-        int64_t polled_ms; /* by clock_boot_ms(); 0: never */
+        struct consumer_origins origins;
 };
 
 /*
@@ -109,51 +94,14 @@ on_statistics(rd_kafka_t *client, char *json, size_t len, void *opaque)
         return 0; /* librdkafka frees the text */
 }
 
-/*
- * An interceptor, called by librdkafka's threads for each request. The first request on a connection is
- * ApiVersions; but the connection to a bootstrap server becomes that of a broker once the broker's id is
- * known. When enough records are queued, nothing is fetched, and the log may have changed meanwhile; see
- * note_pause().
- */
-static rd_kafka_resp_err_t
-on_request(rd_kafka_t *client, int fd, const char *name, int32_t broker, int16_t api, int16_t version,
-           int32_t correlation, size_t size, void *opaque)
-{
-        struct consumer *consumer = opaque;
-        uint32_t i = (uint32_t)broker % N_CONNECTIONS;
-        int64_t fetched_ms = api == API_FETCH ? atomic_exchange(&consumer->fetched_ms[i], 0) : 0;
-        int is_pause = fetched_ms != 0 && clock_boot_ms() - fetched_ms >= PAUSE_MS;
-
-        (void)client, (void)fd, (void)version, (void)correlation, (void)size;
-        if (strcmp(name, COORDINATOR) != 0 &&
-            (api == API_API_VERSIONS || is_pause || atomic_load(&consumer->connections[i]) == 0))
-                (void)atomic_fetch_add(&consumer->connections[i], 1);
-        return RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-/* Another, called for each response before it is parsed. */
-static rd_kafka_resp_err_t
-on_response(rd_kafka_t *client, int fd, const char *name, int32_t broker, int16_t api, int16_t version,
-            int32_t correlation, size_t size, int64_t rtt, rd_kafka_resp_err_t err, void *opaque)
-{
-        struct consumer *consumer = opaque;
-
-        (void)client, (void)fd, (void)name, (void)version, (void)correlation, (void)size, (void)rtt,
-            (void)err;
-        if (api == API_FETCH)
-                atomic_store(&consumer->fetched_ms[(uint32_t)broker % N_CONNECTIONS], clock_boot_ms());
-        return RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-/* Add the interceptors before the client has any connection. */
+/* An interceptor, called before the client has any connection. */
 static rd_kafka_resp_err_t
 on_new(rd_kafka_t *client, const rd_kafka_conf_t *conf, void *opaque, char *reason, size_t reason_size)
 {
+        struct consumer *consumer = rd_kafka_opaque(client);
+
         (void)conf, (void)opaque, (void)reason, (void)reason_size;
-        (void)rd_kafka_interceptor_add_on_response_received(client, "gatepost", on_response,
-                                                            rd_kafka_opaque(client));
-        return rd_kafka_interceptor_add_on_request_sent(client, "gatepost", on_request,
-                                                        rd_kafka_opaque(client));
+        return consumer_origins_watch(&consumer->origins, client);
 }
 
 static void
@@ -198,6 +146,8 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
             {"enable.partition.eof", "true", 0},
             {"isolation.level", "read_committed", 0},
             {"statistics.interval.ms", "5000", 0},
+            {"topic.metadata.refresh.interval.ms", CONSUMER_ORIGIN_REFRESH_MS, 0},
+            {"topic.metadata.refresh.fast.interval.ms", CONSUMER_ORIGIN_FAST_REFRESH_MS, 0},
             {"partition.assignment.strategy", "range", 0},
             {"session.timeout.ms", KAFKA_SESSION_TIMEOUT_MS, 1},
             {"fetch.error.backoff.ms", "50", 1},
@@ -205,10 +155,9 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
             {waits_a_second ? NULL : "fetch.queue.backoff.ms", "10", 1},
             {NULL, NULL, 0},
         };
-        static _Atomic uint32_t n_consumers;
         struct consumer *consumer = mem_alloc(sizeof(*consumer));
 
-        consumer->number = atomic_fetch_add(&n_consumers, 1);
+        consumer_origins_init(&consumer->origins);
         consumer->topic = config->deliveries_topic;
         consumer->events = events;
         consumer->arg = arg;
@@ -267,21 +216,6 @@ classify(const struct consumer *consumer, const rd_kafka_message_t *message, int
 }
 
 /*
- * While the process was stopped or the machine suspended, the leader may have changed and changed back, and
- * the log may have been cut off, without a new connection. librdkafka before 2.1 does not notice that. So a
- * pause counts as a new connection to each broker. So does one in which nothing was fetched from a broker.
- */
-static void
-note_pause(struct consumer *consumer)
-{
-        int64_t now_ms = clock_boot_ms();
-
-        if (consumer->polled_ms != 0 && now_ms - consumer->polled_ms >= PAUSE_MS)
-                consumer->n_pauses++;
-        consumer->polled_ms = now_ms;
-}
-
-/*
  * Return the next message, or NULL. After polling one message, take all queued ones as a batch, which costs a
  * third of polling each. The batch call would wait until the batch is full, so its timeout is 0.
  */
@@ -291,11 +225,11 @@ next_message(struct consumer *consumer, int timeout_ms)
         rd_kafka_message_t *message;
         ssize_t n;
 
-        note_pause(consumer);
+        consumer_origins_polled(&consumer->origins);
         if (consumer->n_returned < consumer->n_ready)
                 return consumer->ready[consumer->n_returned++];
         message = rd_kafka_consumer_poll(consumer->client, timeout_ms);
-        note_pause(consumer);
+        consumer_origins_polled(&consumer->origins);
         if (message == NULL)
                 return NULL;
         n = rd_kafka_consume_batch_queue(consumer->queue, 0, consumer->ready, READY_MAX);
@@ -330,14 +264,7 @@ consumer_assign(struct consumer *consumer, const rd_kafka_topic_partition_list_t
         rd_kafka_resp_err_t err;
 
         drop_ready(consumer);
-        note_pause(consumer);
-        for (size_t i = 0; i < N_CONNECTIONS; i++) {
-                uint32_t n;
-
-                atomic_store(&consumer->fetched_ms[i], 0);
-                n = atomic_load(&consumer->connections[i]);
-                consumer->assigned_at[i] = (n == 0 ? 1 : n) + consumer->n_pauses;
-        }
+        consumer_origins_assigned(&consumer->origins);
         err = assign(consumer->client, partitions);
         return err == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : error_set(error, "assign: %s", rd_kafka_err2str(err));
 }
@@ -390,25 +317,13 @@ consumer_rejoin(struct consumer *consumer)
 struct consumer_origin
 consumer_origin(const struct consumer *consumer, const rd_kafka_message_t *message)
 {
-        int32_t broker = rd_kafka_message_broker_id(message);
-        uint32_t i = (uint32_t)broker % N_CONNECTIONS;
-        uint32_t now = atomic_load(&consumer->connections[i]) + consumer->n_pauses;
-
-        return (struct consumer_origin){1, consumer->number, broker, now, consumer->assigned_at[i]};
+        return consumer_origins_of(&consumer->origins, rd_kafka_message_broker_id(message));
 }
 
 int
-consumer_origin_is(const struct consumer_origin *origin, const struct consumer_origin *other)
+consumer_origin_is_current(const struct consumer *consumer, const struct consumer_origin *origin)
 {
-        return !origin->is_known || !other->is_known ||
-               (origin->consumer == other->consumer && origin->broker == other->broker &&
-                origin->connection == other->connection);
-}
-
-int
-consumer_origin_is_certain(const struct consumer_origin *origin)
-{
-        return origin->connection == origin->earliest;
+        return consumer_origins_is_current(&consumer->origins, origin);
 }
 
 rd_kafka_t *

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/config.h"
+#include "kafka/consumer_origin.h"
 #include "kafka/statistics.h"
 
 /*
@@ -69,31 +70,11 @@ int consumer_seek(struct consumer *consumer, const char *topic, int32_t partitio
 /* Make the group reassign all partitions. */
 void consumer_rejoin(struct consumer *consumer);
 
-/*
- * The log that a record was read from. While the origin stays the same, so does the log: it can be truncated
- * only when another broker becomes the leader, or when the leader restarts. The origin also changes when the
- * log does not: with each leader, with each new connection, and when the consumer was not polled, or has
- * not fetched from the broker, for seconds. It does not include the leader epoch: a record carries the epoch
- * under which it was appended, which differs within one log; and librdkafka from 2.1 on, which exposes the
- * epoch, detects truncation with it by itself.
- */
-struct consumer_origin {
-        int is_known;
-        uint32_t consumer; /* number of the consumer in this process */
-        int32_t broker;
-        /* Number of the consumer's connections to that broker, and pauses, when the record was polled, */
-        uint32_t connection;
-        /* and of the first ones over which it may have been fetched, when partitions were assigned. */
-        uint32_t earliest;
-};
-
+/* Return where the record, which was polled just now, comes from. */
 struct consumer_origin consumer_origin(const struct consumer *consumer, const rd_kafka_message_t *message);
 
-/* Whether two records come from the same log, as far as known. An unknown origin equals every other. */
-int consumer_origin_is(const struct consumer_origin *origin, const struct consumer_origin *other);
-
-/* Whether the record can have been fetched over one connection only. */
-int consumer_origin_is_certain(const struct consumer_origin *origin);
+/* Whether a record that came now from that broker would have this origin. An unknown origin is current. */
+int consumer_origin_is_current(const struct consumer *consumer, const struct consumer_origin *origin);
 
 /* Return the client, for queries about offsets. */
 rd_kafka_t *consumer_client(const struct consumer *consumer);

@@ -131,8 +131,10 @@ keep_waiting(const struct position *position, struct partition *partition, enum 
                 partition_forget_open(partition, now_ms);
         partition_void_position(partition, trouble, reason, PAUSE_MS, now_ms);
         /* An offset that a tool has set does not become right when the log has grown up to it. */
-        if (trouble == TROUBLE_BEYOND_END && position->routed_ms < 0)
+        if (trouble == TROUBLE_BEYOND_END && position->routed_ms < 0) {
                 partition->diverged_at = position->decide_from;
+                partition->diverged_ms = -1;
+        }
         if (is_news)
                 partition_status_log_waiting(partition);
         return 0;

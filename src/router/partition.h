@@ -115,9 +115,10 @@ struct partition {
         int n_retries;         /* since the last commit */
         /*
          * The decide_from before which the log has another record than the routed one, or for which it was
-         * refused as beyond the end; -1: none.
+         * refused as beyond the end; -1: none. The timestamp of the routed one; -1: unknown.
          */
         int64_t diverged_at;
+        int64_t diverged_ms;
         /* Where the log was truncated, for which the dedup table is being restored; -1: it was not. */
         int64_t cut_at;
         int64_t told_cut_at;              /* the same, when it was logged and counted */

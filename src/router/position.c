@@ -191,8 +191,12 @@ is_beyond_end(const struct position *position)
 static int
 is_cut_off(const struct search *search, size_t i)
 {
-        return search->questions[i].diverged_at == search->positions[i].decide_from ||
-               is_beyond_end(&search->positions[i]);
+        const struct position_question *question = &search->questions[i];
+        const struct position *position = &search->positions[i];
+
+        return (question->diverged_at == position->decide_from &&
+                question->diverged_ms == position->routed_ms) ||
+               is_beyond_end(position);
 }
 
 /* It cannot be determined which records have been routed. */
@@ -332,6 +336,7 @@ position_question(const struct partition *partition)
         struct position_question question = {.partition = partition->id,
                                              .needed_ms = partition->needed_ms,
                                              .diverged_at = may_err ? -1 : partition->diverged_at,
+                                             .diverged_ms = partition->diverged_ms,
                                              .bare_offset = partition->bare_offset,
                                              .bare_ms = partition->bare_ms};
 

@@ -19,6 +19,7 @@ struct position_question {
         int32_t partition;
         int64_t needed_ms;
         int64_t diverged_at;
+        int64_t diverged_ms;
         int64_t bare_offset;
         int64_t bare_ms;
         char topic[PARTITION_TOPIC_SIZE]; /* first check whether this topic accepts records again; "": none */

@@ -43,5 +43,6 @@ recheck_divergence(struct partition *partition, const char *topic)
                         " than the one that was routed",
                         partition->id, topic, partition->decide_from - 1);
         partition->diverged_at = partition->decide_from;
+        partition->diverged_ms = partition->routed_ms;
         partition_void_position(partition, TROUBLE_OTHER_LOG, reason.text, 0, clock_monotonic_ms());
 }

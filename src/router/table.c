@@ -31,6 +31,16 @@ is_own(const struct position *position, const struct partition *partition)
 }
 
 /*
+ * The log was seen to be another one than the table was read from, and another router has committed in it
+ * since.
+ */
+static int
+has_diverged(const struct partition *partition)
+{
+        return partition->diverged_at >= 0;
+}
+
+/*
  * Whether the dedup table may be kept although another router has committed: it contains no uncommitted
  * records, and the last record that this router committed can be looked up in the log.
  */
@@ -52,7 +62,8 @@ table_serves(const struct position *position, const struct partition *partition)
 {
         return partition->dedup != NULL && dedup_trouble(partition->dedup) == DEDUP_SOUND &&
                (position->n_cut_off > 0 ? !table_is_cut_off(position, partition)
-                                        : is_own(position, partition) || has_anchor(position, partition)) &&
+                                        : !has_diverged(partition) && (is_own(position, partition) ||
+                                                                       has_anchor(position, partition))) &&
                position->decide_from >= partition->expired_from && partition->next >= position->low &&
                dedup_covers(partition->dedup, partition->needed_ms);
 }

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "router/recheck.h"
 
 #define SETTLED_AFTER_MS 5000 /* reading for this long clears a trouble */
 #define REJOIN_AFTER_LOOKS 2  /* consecutive looks that found unassigned partitions */
@@ -43,6 +44,23 @@ note_logs(const struct partition_list *partitions, const struct topic_view *view
                 is_news |= partition_note_log_end(partition, log->end, partitions->emptied_ms, now_ms);
                 if (is_news)
                         partition_status_log_waiting(partition);
+        }
+}
+
+/*
+ * Have the last record of quiet partitions read again when the log may have been cut off: it may have grown
+ * up to the committed offset again, and no further record would show that.
+ */
+static void
+doubt_quiet(const struct partition_list *partitions, const struct consumer *consumer)
+{
+        for (size_t i = 0; i < partitions->n; i++) {
+                struct partition *partition = partitions->items[i];
+
+                if (partition->stage == PARTITION_POSITIONED && partition->next == partition->decide_from &&
+                    partition_lag(partition) == 0 &&
+                    !consumer_origin_is_current(consumer, &partition->origin))
+                        recheck(partition, "the leader may have changed or restarted");
         }
 }
 
@@ -89,6 +107,8 @@ topic_watch_report(struct topic_watch *watch, struct consumer *consumer, struct 
         if (watch->n_looks != view.number) {
                 note_logs(&processor->partitions, &view);
                 note_logs(&processor->followed, &view);
+                if (consumer != NULL)
+                        doubt_quiet(&processor->partitions, consumer);
         }
         watch->n_looks = view.number;
         note_growth(watch, view.n_partitions);

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
@@ -98,6 +99,23 @@ def test_deliveries_recreated_while_no_router_runs_are_routed_from_the_start(ins
     second = [Delivery() for _ in range(3)]
     route(installation, config, [*second, first[0].signed_again()])
     assert published(kafka, [*first, *second]) == [2] + [1] * 12
+
+
+@pytest.mark.parametrize("away", [0, 1.5])
+def test_deliveries_recreated_under_a_running_router_are_routed_from_the_start(installation, away):
+    """The new log soon has a record at the offset in the old one, and the connection is the same."""
+    config = installation.config("router")
+    installation.create_topics(config, partitions=1)
+    kafka, (first, second) = installation.kafka, ([Delivery() for _ in range(n)] for n in (20, 60))
+    router = installation.start(config)
+    kafka.append(first)
+    kafka.wait_until_routed()
+    time.sleep(2.5)  # the requests of the start are taken for no error
+    kafka.delete(kafka.deliveries)
+    time.sleep(away)
+    installation.create_topics(config, partitions=1)
+    kafka.append(second)
+    waiting.until(lambda: published(kafka, first + second) == [1] * 80, SECONDS, lambda: router.log)
 
 
 @pytest.mark.slow

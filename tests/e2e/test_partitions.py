@@ -877,6 +877,25 @@ def test_new_consumer_detects_a_truncated_log(lone):
     wait_until_published(kafka, [later, again])
 
 
+def test_log_that_has_grown_to_the_same_end_again_is_recognised_without_another_record(lone):
+    cluster, installation = lone
+    config, kafka = installation.config("router"), installation.kafka
+    installation.create_topics(config, partitions=1)
+    router = installation.start(config)
+    first, cut, later = ([Delivery() for _ in range(n)] for n in (20, 3, 3))
+    kafka.append(first)
+    kafka.wait_until_routed()
+    (log,) = cluster.directory.glob(f"node*/data/{kafka.deliveries}-0/00000000000000000000.log")
+    size = log.stat().st_size
+    kafka.append(cut)
+    kafka.wait_until_routed()
+    cut_off(cluster, log, size)
+    kafka.append(later)
+    wait_until_published(kafka, later)
+    assert router.metric("gatepost_log_truncations_total") == 1
+    assert_exactly_once(kafka, by_id([*first, *cut, *later]))
+
+
 @pytest.fixture
 def offset_set_by_hand(lone):
     """A router continues at offset 20, set by hand; then its log is truncated to two records."""

@@ -218,6 +218,39 @@ def test_published_records_are_known_whose_secret_the_standby_lacks(installation
 
 
 @pytest.mark.slow
+def test_partition_is_taken_over_whose_other_router_committed_the_same_offset_after_a_loss(tmp_path):
+    """The standby has met another record in front of the offset; the other router has routed it, and commits that offset again."""
+    with Cluster() as cluster:
+        installation = Installation(tmp_path, cluster.bootstrap)
+        kafka = installation.kafka
+        installation.create_topics(partitions=1)
+        first = installation.start(configure(installation))
+        append(installation, new_deliveries(400))
+        (log,) = cluster.directory.glob(f"node*/data/{kafka.deliveries}-0/00000000000000000000.log")
+        size = log.stat().st_size
+        standby = follow(installation, configure(installation), 400)
+        waiting.until(lambda: len(kafka.members()) == 2, SECONDS, "both to be members")
+        append(installation, new_deliveries(1))
+        wait_for_ids(standby, 401)
+        cut_off(cluster, log, size)
+        for each in (first, standby):
+            each.wait_for_log("the log ends at offset 400 but was routed up to 401", SECONDS)
+        later, more = new_deliveries(1), new_deliveries(10)
+        kafka.append(later)
+        wait_until_published(kafka, later)
+        owner = first if "standby" in states(standby) else standby
+        other = standby if owner is first else first
+        stop(installation, owner)
+        kafka.append(more + [each.signed_again() for each in later])
+        wait_until_published(kafka, more)
+        assert states(other) == ["routing"]
+        kafka.wait_until_routed()
+        found = tally(kafka, by_id(later + more))
+        assert not found.lost and not found.duplicated, found
+        installation.clean_up()
+
+
+@pytest.mark.slow
 def test_loss_that_was_found_while_following_is_told_when_the_partition_is_taken_over(tmp_path):
     """The router is gone, and the standby follows on until its session has ended."""
     with Cluster() as cluster:
