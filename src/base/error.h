@@ -8,7 +8,7 @@
  * knows most about the circumstances logs it, once. It never contains a secret.
  */
 struct error {
-        char text[512];
+        char text[1024];
 };
 
 /**

@@ -46,7 +46,7 @@ void log_text(enum log_level level, const char *format, va_list args) PRINTF_LIK
 /* Log the number of lost lines, if there are any and stderr accepts it. Call this regularly. */
 void log_report_lost(void);
 
-#define LOG_QUOTED_SIZE 512
+#define LOG_QUOTED_SIZE 1024
 
 /**
  * log_quote(text, quoted):

@@ -20,7 +20,7 @@
 #include "cli/wrap.h"
 
 #define ERASE_LINE "\r\033[K"
-#define DETAIL_SIZE 1200
+#define DETAIL_SIZE 2400
 #define WAITING_COLUMNS 60
 #define LOOK_MS 100  /* for an interrupt */
 #define GRACE_MS 400 /* for the present step to end by itself, and again for the output */

@@ -25,8 +25,8 @@ consumer_origins_init(struct consumer_origins *origins)
 
 /*
  * Whether a request for metadata follows from the error of a fetch: the topic was deleted, and may be another
- * one when it can be fetched again; or another broker leads. Other requests are made at the start, by the
- * regular refresh, and again and again while a partition has no leader.
+ * one when it can be fetched again; or another broker leads. Other requests are made at the start, after an
+ * assignment, by the regular refresh, and again and again while a partition has no leader.
  */
 static int
 follows_error(struct consumer_origins *origins)
@@ -107,6 +107,7 @@ consumer_origins_assigned(struct consumer_origins *origins)
 {
         uint32_t n_doubts;
 
+        atomic_store(&origins->asked_ms, clock_boot_ms());
         consumer_origins_polled(origins);
         n_doubts = atomic_load(&origins->n_doubts);
         for (size_t i = 0; i < CONSUMER_ORIGIN_BROKERS; i++) {

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#define HEALTH_REASON_SIZE 448
+#define HEALTH_REASON_SIZE 1024
 #define HEALTH_MAX_PARTS 4
 
 /* A part of the process that is ready or not: a role. */

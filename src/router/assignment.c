@@ -182,6 +182,11 @@ apply(const struct assignment *assignment, const struct position *position, stru
         partition->is_slow = 0;
         if (partition->is_followed && !is_new)
                 return 1;
+        if (position->is_uncommitted && position->high > position->low && !partition->is_followed)
+                log_notice(
+                    "the group has no committed offset in this partition: all records in its log are routed "
+                    "partition=%" PRId32 " records=%" PRId64,
+                    partition->id, position->high - position->low);
         log_info("%s partition=%" PRId32 " committed=%" PRId64 " reading_from=%" PRId64,
                  partition->is_followed ? "following a partition of another router" : "partition assigned",
                  partition->id, partition->decide_from, partition->next);

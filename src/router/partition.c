@@ -297,6 +297,12 @@ partition_note_end(struct partition *partition, int64_t end)
 }
 
 int
+partition_is_at_end(const struct partition *partition)
+{
+        return partition->next == partition->end.from && partition->end.to >= partition->decide_from;
+}
+
+int
 partition_note_leader(struct partition *partition, int has_leader, int64_t now_ms)
 {
         if (partition->stage != PARTITION_POSITIONED)

@@ -272,6 +272,9 @@ void partition_followed(struct partition *partition);
 /* All records below end have been read: there are none from next up to end. */
 void partition_note_end(struct partition *partition, int64_t end);
 
+/* Whether there is no record from next up to its committed offset, as far as the end of the log was read. */
+int partition_is_at_end(const struct partition *partition);
+
 /*
  * Note whether its leader is missing while it is being read. Returns whether that is new. now_ms is
  * monotonic.

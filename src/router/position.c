@@ -148,6 +148,7 @@ judge_first(struct search *search, size_t i)
         struct position *position = &search->positions[i];
         struct error how;
 
+        position->is_uncommitted = 1;
         position->decide_from = position->low;
         if (position->low == 0)
                 return;

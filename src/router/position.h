@@ -36,6 +36,7 @@ struct position {
         int64_t routed_ms;    /* timestamp of the record before decide_from when it was routed; -1: unknown */
         int64_t restore_from; /* the offset to read from when the dedup table must be restored */
         int64_t complete_ms;  /* the restored table contains all records from this time on */
+        int is_uncommitted;   /* the group has no committed offset: nothing was routed, or it is forgotten */
         int64_t n_deleted;    /* records deleted before they were routed */
         int64_t n_cut_off;    /* routed records that the log has lost; 0: none */
 };

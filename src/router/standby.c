@@ -174,7 +174,7 @@ rest(struct standby *standby)
                 struct partition *partition = followed->items[i];
 
                 if (partition->stage != PARTITION_POSITIONED ||
-                    (partition->next < partition->decide_from && partition->next != partition->end.from))
+                    (partition->next < partition->decide_from && !partition_is_at_end(partition)))
                         continue;
                 partition_followed(partition);
                 partition_void_position(partition, TROUBLE_NONE, NULL, standby->round_ms - now_ms, now_ms);

@@ -218,6 +218,23 @@ def test_published_records_are_known_whose_secret_the_standby_lacks(installation
 
 
 @pytest.mark.slow
+def test_partitions_are_followed_on_when_the_broker_returns(tmp_path):
+    """Their last records are read again, up to the end of the log, which grows later."""
+    with Cluster() as cluster:
+        installation = Installation(tmp_path, cluster.bootstrap)
+        installation.create_topics(partitions=PARTITIONS)
+        installation.start(configure(installation))
+        append(installation, new_deliveries(N))
+        standby = follow(installation, configure(installation))
+        for i in range(1, 4):
+            cluster.kill(1)
+            cluster.start_node(1)
+            append(installation, new_deliveries(100))
+            wait_for_ids(standby, N + 100 * i)
+        installation.clean_up()
+
+
+@pytest.mark.slow
 def test_partition_is_taken_over_whose_other_router_committed_the_same_offset_after_a_loss(tmp_path):
     """The standby has met another record in front of the offset; the other router has routed it, and commits that offset again."""
     with Cluster() as cluster:
