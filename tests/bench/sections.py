@@ -227,7 +227,7 @@ class Bench:
         with self.topics() as place, Gatepost(place, roles="receiver, router") as both:
             most = load(self.build, both, connections, body, 2 * self.arguments.seconds, warm_up=3)
         print(f"\nreceiver and router in one process accept {most.rate:.0f}/s, at {most.cpu_us:.1f} us each, including some routing")
-        for rate in (10, 1000, int(most.rate / 2)):
+        for rate in (10, 100, 1000, int(most.rate / 2)):
             figures = Figures()
             for _ in range(self.arguments.rounds):
                 with self.topics() as place, Gatepost(place, roles="receiver, router") as both:
