@@ -1,4 +1,4 @@
-#include "cli/doctor.h"
+#include "cli/doctor_doubled.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,20 +57,11 @@ has_rule_for(const struct config *config, const char *beginning, size_t len)
         return 0;
 }
 
-/* The length of an event's name without the .* of a family. */
-static size_t
-stem_len(const char *event)
-{
-        size_t len = strlen(event);
-
-        return len > 2 && strcmp(event + len - 2, ".*") == 0 ? len - 2 : len;
-}
-
 /* Whether there is a topic for an event, which may be the name of a family of kinds, with .* or without. */
 static int
 has_topic(const struct config *config, const char *event)
 {
-        size_t len = strlen(event), stem = stem_len(event);
+        size_t len = strlen(event), stem = doctor_doubled_stem(event);
         char member[300];
 
         if (stem < len && has_rule_for(config, event, len - 1))
@@ -159,62 +150,6 @@ report_refused(struct doctor *doctor, const struct config_source *source,
         free(url);
 }
 
-/* Whether an event, which may be a family or *, has all kinds of another one. */
-static int
-covers(const char *event, const char *other)
-{
-        size_t len = stem_len(event);
-
-        return strcmp(event, "*") == 0 ||
-               (strncmp(event, other, len) == 0 && (stem_len(other) == len || other[len] == '.'));
-}
-
-/* List the events that two webhooks have in common: of a family and one of its kinds, the kind. */
-static void
-list_common(const struct subscription_view *a, const struct subscription_view *b, char *text, size_t size)
-{
-        size_t len = 0;
-
-        text[0] = '\0';
-        for (size_t i = 0; i < a->n_events; i++) {
-                for (size_t k = 0; k < b->n_events && len + 1 < size; k++) {
-                        const char *one = a->events[i], *other = b->events[k];
-
-                        if (!covers(one, other) && !covers(other, one))
-                                continue;
-                        (void)snprintf(text + len, size - len, "%s%s", len == 0 ? "" : ",",
-                                       covers(one, other) ? other : one);
-                        len = strlen(text);
-                }
-        }
-}
-
-/* Warn of each webhook before this one that delivers the same events to the same URL. */
-static void
-report_doubled(struct doctor *doctor, const struct config_source *source,
-               const struct subscription_views *views, size_t i)
-{
-        const struct subscription_view *view = &views->items[i], *other = views->items;
-        char common[300], *url = uri_hide_secrets(view->url);
-
-        for (; other < view; other++) {
-                if (!leads_to(doctor, source, other) || !is_accepted(source, other) ||
-                    !subscription_same_url(other->url, view->url))
-                        continue;
-                list_common(other, view, common, sizeof(common));
-                if (common[0] == '\0')
-                        continue;
-                doctor_begin(doctor, "webhook", "[source %s]", source->name);
-                doctor_warn(
-                    doctor,
-                    "webhooks %.64s and %.64s both deliver %s to %.300s: each such event is published "
-                    "twice; keep the one with the secret of the source: gatepost subscriptions remove "
-                    "%.64s, or %.64s",
-                    other->id, view->id, common, url, other->id, view->id);
-        }
-        free(url);
-}
-
 /*
  * No webhook leads to a source. The account of [service] need not have one for each, so the remedy depends on
  * whether deliveries arrive; the router of this machine knows how many of those may be test deliveries.
@@ -244,11 +179,13 @@ static void
 check_source(struct doctor *doctor, const struct config_source *source,
              const struct subscription_views *views)
 {
+        const struct subscription_view **accepted = mem_alloc((views->n + 1) * sizeof(*accepted));
         size_t n = 0, n_accepted = 0;
 
-        for (size_t i = 0; i < views->n; i++)
-                n_accepted +=
-                    leads_to(doctor, source, &views->items[i]) && is_accepted(source, &views->items[i]);
+        for (size_t i = 0; i < views->n; i++) {
+                if (leads_to(doctor, source, &views->items[i]) && is_accepted(source, &views->items[i]))
+                        accepted[n_accepted++] = &views->items[i];
+        }
         for (size_t i = 0; i < views->n; i++) {
                 const struct subscription_view *view = &views->items[i];
 
@@ -256,15 +193,15 @@ check_source(struct doctor *doctor, const struct config_source *source,
                         continue;
                 doctor_begin(doctor, "webhook", "[source %s]", source->name);
                 n++;
-                if (is_accepted(source, view)) {
+                if (is_accepted(source, view))
                         report_webhook(doctor, view);
-                        report_doubled(doctor, source, views, i);
-                } else {
+                else
                         report_refused(doctor, source, view, n_accepted > 0);
-                }
         }
         if (n == 0)
                 report_none(doctor, source);
+        doctor_doubled_check(doctor, source, accepted, n_accepted);
+        free(accepted);
 }
 
 static void

@@ -2298,24 +2298,6 @@ def test_events_of_the_webhook_by_a_pattern(shared, service, subscribed, event, 
     assert missing is None or f" has the event {missing}, for which there is no topic" in told[0]
 
 
-@pytest.mark.parametrize("first, second, common", [
-    ("*", "*", "*"), ("*", "invoice.accepted", "invoice.accepted"), ("held_unmapped_decision.*", "*", "held_unmapped_decision.*"),
-    ("invoice.*", "invoice.accepted", "invoice.accepted"), ("invoice.accepted", "invoice.accepted", "invoice.accepted"),
-    ("invoice.accepted", "invoice.rejected", None), ("invoice.*", "invoices.accepted", None)])
-def test_events_that_two_webhooks_deliver_to_the_same_url(shared, service, subscribed, first, second, common):
-    """With two delivery-ids, by which neither the router nor a consumer recognises them."""
-    for events in (first, second):
-        webhook(service, subscribed, [events], url=f"https://gateway.example{':443' if events is second else ''}/webhooks/invoicing")
-    subscribed["source invoicing"]["webhook_id"] = ["w1", "w2"]
-    subscribed["events"].update({kind: f"{shared.prefix}.any" for kind in ("invoice.accepted", "invoices.accepted", "held_unmapped_decision.*")})
-    doubled = [line for line in examine(shared, subscribed, "--no-send").having("!") if "both deliver" in line]
-    assert doubled == ([] if common is None else [
-        f"! webhook [source invoicing]: webhooks w1 and w2 both deliver {common} to https://gateway.example:443/webhooks/invoicing: each such event "
-        "is published twice; keep the one with the secret of the source: gatepost subscriptions remove w1, or w2"])
-    subscribed["source invoicing"]["webhook_id"] = "w2"
-    assert not any("both deliver" in line for line in examine(shared, subscribed, "--no-send").lines)
-
-
 def test_source_of_another_account_of_the_service(installation, service, stopped):
     """A webhook of this account would deliver a second time what already arrives; until then, it is missing."""
     stopped.config["service"].update(base_url=service.url, api_key_file=stopped.config.secret_file("api-key", b"the-api-key-of-the-tests"))

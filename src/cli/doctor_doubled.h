@@ -1,0 +1,17 @@
+#ifndef CLI_DOCTOR_DOUBLED_H
+#define CLI_DOCTOR_DOUBLED_H
+
+#include "cli/doctor.h"
+#include "cli/service_answer.h"
+
+/* Return the length of an event's name without the .* of a family. */
+size_t doctor_doubled_stem(const char *event);
+
+/*
+ * Report which of n webhooks, which lead to a source and are accepted there, deliver the same events: with
+ * two delivery-ids, by which neither the router nor a consumer recognises them.
+ */
+void doctor_doubled_check(struct doctor *doctor, const struct config_source *source,
+                          const struct subscription_view *const *views, size_t n);
+
+#endif

@@ -1,0 +1,92 @@
+"""gatepost doctor, where several webhooks of the service lead to one source."""
+
+import re
+import shlex
+
+import pytest
+
+from fake_service import FakeService
+from installation import BUILD
+from sandbox import Sandbox
+from signing import SECRET
+from test_doctor import by_sockets, examine
+
+URL = "https://gateway.example/webhooks/invoicing"
+
+
+@pytest.fixture
+def service():
+    with FakeService() as service:
+        yield service
+
+
+@pytest.fixture
+def subscribed(offline, service):
+    """A configuration with a service; the webhooks are checked without Kafka, too."""
+    return with_service(offline, service.url, "the-api-key-of-the-tests")
+
+
+def with_service(offline, url, key):
+    config = by_sockets(offline)
+    config["service"].update(base_url=url, api_key_file=config.secret_file("api-key", key.encode()))
+    config["events"].update({event: f"{offline.prefix}.any" for event in ("invoice.*", "invoices.accepted", "held_unmapped_decision.*")})
+    return config
+
+
+def webhook_lines(offline, config):
+    return [line for line in examine(offline, config, "--no-send").lines if " webhook [source invoicing]" in line]
+
+
+def doubled(offline, config):
+    return [line for line in webhook_lines(offline, config) if "both deliver" in line]
+
+
+@pytest.mark.parametrize("first, second, common, spare", [
+    ("*", "*", "*", "w1"), ("*", "invoice.accepted", "invoice.accepted", "w2"), ("held_unmapped_decision.*", "*", "held_unmapped_decision.*", "w1"),
+    ("invoice.*", "invoice.accepted", "invoice.accepted", "w2"), ("invoice.accepted", "invoice.accepted", "invoice.accepted", "w1"),
+    ("invoice.accepted", "invoice.rejected", None, None), ("invoice.*", "invoices.accepted", None, None)])
+def test_events_that_two_webhooks_deliver_to_the_same_url(offline, service, subscribed, first, second, common, spare):
+    """With two delivery-ids, by which neither the router nor a consumer recognises them."""
+    service.add({"url": URL, "events": [first]})
+    service.add({"url": URL.replace(".example", ".example:443"), "events": [second]})
+    subscribed["source invoicing"]["webhook_id"] = ["w1", "w2"]
+    kept = "w2" if spare == "w1" else "w1"
+    found = doubled(offline, subscribed)
+    assert [line.split(": gatepost")[0].split("; if not")[0] for line in found] == ([] if common is None else [
+        f"! webhook [source invoicing]: webhooks w1 and w2 both deliver {common} to {URL.replace('.example', '.example:443')}: each such event is "
+        f"published twice; {kept} has all events of {spare}: if it has the secret of the source, gatepost subscriptions remove {spare}"])
+    assert common is None or "then add webhook_id = ID, with the id that it prints, to [source invoicing] of " in found[0]
+    subscribed["source invoicing"]["webhook_id"] = "w2"
+    assert not doubled(offline, subscribed)
+
+
+PAIRS = [(["*"], ["invoice.accepted"]), (["invoice.accepted", "invoice.rejected"], ["invoice.accepted", "invoice.pending"]),
+         (["invoice.accepted"], ["invoice.accepted"]), (["reporting_batch.*", "invoice.accepted"], ["invoice.accepted", "invoice.received"]),
+         (["invoice.accepted"], ["invoice.accepted", "invoice.received"], ["invoice.received", "invoice.pending"])]
+
+
+@pytest.mark.parametrize("has_secret", [True, False])
+@pytest.mark.parametrize("lists", PAIRS, ids=[str(number) for number in range(len(PAIRS))])
+def test_advice_about_two_webhooks_loses_no_event(offline, tmp_path, lists, has_secret):
+    """All of it is followed, command by command, and nothing is published twice then."""
+    with Sandbox(BUILD, tmp_path) as sandbox:
+        config = with_service(offline, sandbox.url, sandbox.key)
+        for events in lists:
+            sandbox.subscribe(URL, events, SECRET.decode() if has_secret else "another secret than that of the source")
+        while warnings := doubled(offline, config):
+            removal = re.search(r"if it has the secret of the source, gatepost (subscriptions remove \S+); if not, gatepost", warnings[0])
+            merging = re.search(r"gatepost (subscriptions ensure .*)$", warnings[0])
+            done = offline.gatepost(*shlex.split((removal if removal and has_secret else merging)[1]), config=config)
+            assert done.returncode == 0, done.stderr
+        left = [event for each in sandbox.webhooks() for event in each["events"]]
+        wanted = {event for events in lists for event in events}
+        assert sorted(left) == (["*"] if "*" in wanted else sorted(wanted))
+        if not has_secret:  # it was sent the one of the source
+            assert len(sandbox.webhooks()) == 1 and "no [source]" not in done.stderr
+
+
+def test_text_of_the_service_that_a_shell_would_run_is_in_no_command(offline, service, subscribed):
+    for events in (["a';reboot;'", "invoice.accepted"], ["invoice.accepted", "invoice.pending"]):
+        service.add({"url": URL + "?token=$(reboot)", "events": events})
+    (warning,) = doubled(offline, subscribed)
+    assert "gatepost subscriptions ensure --rotate --url URL --events 'LIST' --secret-file /" in warning, warning
