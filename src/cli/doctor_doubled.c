@@ -186,21 +186,52 @@ warn_of_pair(struct doctor *doctor, const struct group *group, const struct subs
         free(url);
 }
 
-/* Compare a webhook with those before it. */
+/* Note that two webhooks may deliver the same events, which depends on what this account does not show. */
+static void
+note_pair(struct doctor *doctor, const struct subscription_view *a, const struct subscription_view *b,
+          const char *common)
+{
+        char *one = uri_hide_secrets(a->url), *other = uri_hide_secrets(b->url);
+
+        if (*common != '\0')
+                doctor_note(
+                    doctor,
+                    "webhooks %.64s and %.64s both deliver %s: to %.300s and to %.300s; if both lead here, "
+                    "each such event is published twice",
+                    a->id, b->id, common, one, other);
+        else
+                doctor_note(
+                    doctor,
+                    "webhooks %.64s and %.64s both deliver to %.300s, and the service does not show the "
+                    "events of both: what both have is published twice",
+                    a->id, b->id, other);
+        free(one);
+        free(other);
+}
+
+/* Compare a webhook with those before it. One note is enough: more say nothing that it does not. */
 static void
 check_one(struct doctor *doctor, const struct group *group, size_t i)
 {
         const struct subscription_view *view = group->views[i];
+        int is_noted = 0;
 
         for (size_t k = 0; k < i; k++) {
                 const struct subscription_view *other = group->views[k];
+                int is_at_url = subscription_same_url(other->url, view->url);
                 char common[COMMON_SIZE];
 
                 list_common(other, view, common, sizeof(common));
-                if (*common == '\0' || !subscription_same_url(other->url, view->url))
+                if (is_at_url ? *common == '\0' && other->shows_events && view->shows_events
+                              : *common == '\0' || is_noted)
                         continue;
                 doctor_begin(doctor, "webhook", "[source %s]", group->source->name);
-                warn_of_pair(doctor, group, other, view, common);
+                if (is_at_url && *common != '\0') {
+                        warn_of_pair(doctor, group, other, view, common);
+                } else {
+                        note_pair(doctor, other, view, common);
+                        is_noted = 1;
+                }
         }
 }
 

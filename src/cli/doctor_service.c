@@ -111,7 +111,13 @@ report_webhook(struct doctor *doctor, const struct subscription_view *view)
         char events[300], *url = uri_hide_secrets(view->url), *unknown = find_unknown(doctor, view);
 
         list_events(view, events, sizeof(events));
-        if (unknown != NULL)
+        if (view->shows_events && view->n_events == 0)
+                doctor_warn(
+                    doctor,
+                    "%.300s has no events, so it delivers nothing; replace all webhooks at the URL: gatepost "
+                    "subscriptions ensure --url URL --events LIST --secret-file FILE",
+                    url);
+        else if (unknown != NULL)
                 doctor_warn(doctor,
                             "%.300s has the event %.255s, for which there is no topic: its deliveries go to "
                             "quarantine as unknown-kind; give it a topic in [events] of %s, and create that: "

@@ -90,3 +90,28 @@ def test_text_of_the_service_that_a_shell_would_run_is_in_no_command(offline, se
         service.add({"url": URL + "?token=$(reboot)", "events": events})
     (warning,) = doubled(offline, subscribed)
     assert "gatepost subscriptions ensure --rotate --url URL --events 'LIST' --secret-file /" in warning, warning
+
+
+@pytest.mark.parametrize("other", ["https://staging.example/webhooks/invoicing", "http://gateway.example/webhooks/invoicing", URL + "?from=2"])
+def test_webhooks_of_two_urls_that_may_both_lead_here_are_a_note(offline, service, subscribed, other):
+    for url in (URL, other, other.replace("example", "example:8443")):
+        service.add({"url": url, "events": ["invoice.accepted"]})
+    notes = [line for line in doubled(offline, subscribed) if line.startswith("• ")]
+    assert len(notes) == 2 and "webhooks w1 and w2 both deliver invoice.accepted: to https://gateway.example/webhooks/invoicing and to " in notes[0], notes
+    assert "if both lead here, each such event is published twice" in notes[0]
+
+
+def test_webhooks_whose_events_the_service_does_not_show_are_a_note(offline, service, subscribed):
+    for _ in range(2):
+        service.add({"url": URL, "events": ["*"]})
+    for each in service.webhooks:
+        del each["events"]
+    (note,) = doubled(offline, subscribed)
+    assert note == (f"• webhook [source invoicing]: webhooks w1 and w2 both deliver to {URL}, and the service does not show the events of both: what "
+                    "both have is published twice")
+
+
+def test_webhook_without_events_is_a_warning(offline, service, subscribed):
+    service.add({"url": URL, "events": []})
+    (line,) = webhook_lines(offline, subscribed)
+    assert line.startswith(f"! webhook [source invoicing]: {URL} has no events, so it delivers nothing; replace all webhooks at the URL: "), line
