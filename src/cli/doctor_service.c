@@ -148,10 +148,12 @@ report_refused(struct doctor *doctor, const struct config_source *source,
                     "%.300s has the id %.64s, which webhook_id does not list, and no webhook with this "
                     "path has another one: its deliveries are refused",
                     url, view->id);
-                doctor_remedy(doctor,
-                              "set webhook_id = %.64s in [source %s] of %s if that is its receiver, then: "
-                              "systemctl reload @UNIT@; gatepost subscriptions list shows all",
-                              view->id, source->name, doctor->file);
+                doctor_remedy(
+                    doctor,
+                    "add webhook_id = %.64s to [source %s] of %s if that is its receiver, then: "
+                    "systemctl reload @UNIT@; leave the ids that are there, which may be of another "
+                    "account; gatepost subscriptions list shows all of this one",
+                    view->id, source->name, doctor->file);
         }
         free(url);
 }

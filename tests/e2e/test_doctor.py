@@ -2271,7 +2271,7 @@ def test_webhook_of_another_id(shared, service, subscribed):
     added = webhook(service, subscribed, ["*"])
     subscribed["source invoicing"]["webhook_id"] = "another"
     expect(examine(shared, subscribed, "--no-send"), EX_CONFIG, "webhook [source invoicing]: https://gateway.example/webhooks/invoicing "
-           f"has the id {added['id']}, which webhook_id does not list", f"remedy: set webhook_id = {added['id']} in [source invoicing] of ")
+           f"has the id {added['id']}, which webhook_id does not list", f"remedy: add webhook_id = {added['id']} to [source invoicing] of ", "leave the ids that are there")
     second = webhook(service, subscribed, ["*"], url="https://staging.example/webhooks/invoicing")
     checkup = examine(shared, subscribed, "--no-send")
     (warning,) = [line for line in checkup.having("!") if line.startswith("! webhook ")]
