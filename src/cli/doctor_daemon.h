@@ -33,14 +33,21 @@ const char *doctor_age_kafka(const struct doctor *doctor);
 /* doctor_refusals.c: Warn of deliveries that the daemon has refused lately. */
 void doctor_refusals_check(struct doctor *doctor);
 
-/* Warn of deliveries that the daemon has put into quarantine lately. */
-void doctor_quarantine_check(struct doctor *doctor);
-
 /* Warn of deliveries that the router has lately found to be lost. */
 void doctor_losses_check(struct doctor *doctor);
 
-/* Report that the router has put a test delivery into quarantine, for this reason. */
-void doctor_quarantine_report(struct doctor *doctor, const char *reason);
+/* What is lately, and whether an event in the report of the daemon was then. */
+#define DOCTOR_RECENT_S 3600
+int doctor_is_recent(const struct json_value *event);
+
+/* doctor_quarantine.c: Warn of deliveries that were put into quarantine lately. */
+void doctor_quarantine_check(struct doctor *doctor);
+
+/*
+ * Report that test deliveries were put into quarantine, for this reason: in which partitions, such as
+ * " in 1 of 2 partitions (0)", or "" for all.
+ */
+void doctor_quarantine_report(struct doctor *doctor, const char *where, const char *reason);
 
 /*
  * doctor_answer.c: Judge an answer to a test delivery. Returns whether the receiver has accepted it;

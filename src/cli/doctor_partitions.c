@@ -14,8 +14,8 @@
 #include "cli/terminal.h"
 
 /*
- * Whether all partitions of `deliveries` are routed, by whichever router has them. A test delivery comes to
- * one partition, and a router knows its own ones: what the group commits shows all.
+ * Whether all partitions of `deliveries` are routed, by whichever router has them. Test deliveries need
+ * not be sent, and a router knows its own partitions: what the group commits shows all.
  */
 
 #define DECIDE_TIMEOUT_MS 30000

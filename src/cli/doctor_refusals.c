@@ -13,12 +13,7 @@
 #include "cli/status.h"
 #include "model/delivery_check.h"
 
-/*
- * Whether the daemon refuses requests that may well be deliveries, puts deliveries into quarantine, or has
- * found that some are lost.
- */
-
-#define RECENT_S 3600
+/* Whether the daemon refuses requests that may well be deliveries, or has found that some are lost. */
 
 /*
  * A run of this command makes up to three connections to a listener and, with --to, one more. A proxy on this
@@ -27,10 +22,10 @@
  */
 #define OWN_CLOSED_MAX (5.0 * 4)
 
-static int
-is_recent(const struct json_value *event)
+int
+doctor_is_recent(const struct json_value *event)
 {
-        return (double)clock_now_ms() / 1000 - status_number(event, "timeSeconds") <= RECENT_S;
+        return (double)clock_now_ms() / 1000 - status_number(event, "timeSeconds") <= DOCTOR_RECENT_S;
 }
 
 static const char *
@@ -143,7 +138,7 @@ doctor_refusals_check(struct doctor *doctor)
                 return; /* not a receiver, or an older daemon */
         doctor_begin(doctor, "refusals", "%s", "");
         for (const struct json_value *each = refusals->first; each != NULL; each = each->next) {
-                if (!is_recent(each) || may_be_own(doctor, each))
+                if (!doctor_is_recent(each) || may_be_own(doctor, each))
                         continue;
                 has_own |= has_own_closings(doctor, each);
                 *(is_closing(each) ? &n_closed : &n) += status_number(each, "count");
@@ -169,37 +164,13 @@ doctor_refusals_check(struct doctor *doctor)
                     has_own ? "those of gatepost doctor are among them; " : "");
 }
 
-void
-doctor_quarantine_check(struct doctor *doctor)
-{
-        const struct json_value *recent = json_tree_get(doctor->status, "recentlyQuarantined"), *last;
-        const char *reason, *detail;
-        double n = status_sum(json_tree_get(doctor->status, "quarantined"));
-
-        if (recent == NULL)
-                return; /* not a router, or an older daemon */
-        doctor_begin(doctor, "quarantine", "%s", "");
-        last = recent->first; /* the newest */
-        if (last == NULL || !is_recent(last)) {
-                doctor_pass(doctor, "no delivery quarantined by this router within an hour");
-                return;
-        }
-        reason = json_tree_text(last, "reason");
-        detail = json_tree_text(last, "detail");
-        doctor_warn(
-            doctor,
-            "%.0f deliver%s quarantined by this router since its start, the last as %s: %s; consumers "
-            "do not get them: gatepost quarantine list",
-            n, n == 1 ? "y" : "ies", reason == NULL ? "" : reason, detail == NULL ? "" : detail);
-}
-
 /* Return a loss of this name if it happened lately, or NULL. */
 static const struct json_value *
 recent_loss(const struct doctor *doctor, const char *name)
 {
         const struct json_value *loss = json_tree_get(doctor->status, name);
 
-        return status_number(loss, "count") > 0 && is_recent(loss) ? loss : NULL;
+        return status_number(loss, "count") > 0 && doctor_is_recent(loss) ? loss : NULL;
 }
 
 void
@@ -231,37 +202,4 @@ doctor_losses_check(struct doctor *doctor)
                     "this router: the log of %s was cut off; gatepost audit shows what is affected",
                     status_number(truncations, "count"), status_number(truncations, "count") == 1 ? "" : "s",
                     doctor->config->deliveries_topic);
-}
-
-/* What to do about a reason to quarantine a test delivery. */
-static const struct {
-        const char *reason;
-        const char *remedy;
-} remedies[] = {
-    {"unverified",
-     "the router has verify = on, and other secrets, header_prefix or tolerance than the receiver: "
-     "give both the same, then reload the router"},
-    {"missing-kind", "give the router the `kind` of this file, then reload it"},
-    {"unknown-kind",
-     "restart the router if it is older than version 0.2.0; else give it the `kind` of this file, then: "
-     "reload it"},
-    {"unknown-source", "give the router the sources of the receiver, by the same names, then reload it"},
-};
-
-void
-doctor_quarantine_report(struct doctor *doctor, const char *reason)
-{
-        size_t r = 0;
-
-        while (r < ARRAY_LEN(remedies) &&
-               strncmp(reason, remedies[r].reason, strlen(remedies[r].reason)) != 0)
-                r++;
-        doctor_fail(doctor, EX_CONFIG,
-                    "the router has quarantined it, and may do so with genuine deliveries: %s", reason);
-        doctor_remedy(
-            doctor, "%s",
-            r < ARRAY_LEN(remedies)
-                ? remedies[r].remedy
-                : "compare the sources of the router and of this file; gatepost-consumers(7) explains "
-                  "the reason");
 }

@@ -1,54 +1,21 @@
 #include "cli/doctor_trail.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/doctor_daemon.h"
-#include "cli/doctor_kafka.h"
+#include "cli/doctor_trail_work.h"
 #include "cli/kafka_access.h"
-#include "cli/sign.h"
 #include "cli/status.h"
 #include "cli/terminal.h"
 #include "kafka/message.h"
 
-#define DECIDE_TIMEOUT_MS 30000
-#define FIND_TIMEOUT_MS 5000
 #define PAUSE_MS 50
-#define UNKNOWN INT64_MIN
-
-struct sent {
-        char delivery_id[SIGN_ID_SIZE];
-        char address[DIAL_TEXT_SIZE]; /* empty: the only one */
-        int64_t sent_ms, answered_ms;
-        int32_t partition; /* -1: not found in `deliveries` */
-        int64_t offset;
-        int64_t committed_first, committed; /* in its partition, by the first and the last look; -1: none */
-};
-
-struct doctor_trail {
-        struct doctor *doctor;
-        struct sent *items;
-        size_t n;
-        struct offsets *offsets;
-        struct range *ranges; /* of `deliveries`: first what was there before, then what came since */
-        size_t n_ranges;
-        struct range *quarantine; /* likewise; NULL: this account may not read it */
-        size_t n_quarantine;
-        struct range *open; /* what open transactions hide of `deliveries`, when the records were not found */
-        int n_open;
-        struct doctor_positions positions; /* when the records were found */
-        double n_spooled;      /* deliveries in the receiver's spool, when the records were not found */
-        char *reason;          /* why the router has quarantined a test delivery; NULL: it has not */
-        struct error error;    /* why it cannot be followed; empty: it can */
-        enum range_result why; /* Kafka is the reason; RANGE_DONE: it is not */
-        double n_tests_before; /* of the daemon, where the broker is inside */
-        int64_t answered_ms;   /* the last one */
-};
+#define FIND_TIMEOUT_MS 5000
 
 struct doctor_trail *
 doctor_trail_begin(struct doctor *doctor)
@@ -90,34 +57,73 @@ doctor_trail_free(struct doctor_trail *trail)
         free(trail->quarantine);
         free(trail->open);
         doctor_positions_clear(&trail->positions);
-        free(trail->reason);
+        for (size_t i = 0; i < trail->n; i++)
+                free(trail->items[i].reason);
         free(trail->items);
         free(trail);
 }
 
-void
-doctor_trail_add(struct doctor_trail *trail, const char *delivery_id, const char *address, int64_t sent_ms,
-                 int64_t answered_ms)
+/* Whether a delivery signed by this key comes to a partition. */
+static int
+is_reached(const struct doctor_trail *trail, const struct signature_key *key, int32_t partition)
 {
-        struct sent *sent;
+        for (size_t i = 0; i < trail->n; i++) {
+                if (trail->items[i].key == key && trail->items[i].aim == partition)
+                        return 1;
+        }
+        return 0;
+}
+
+/* Return the partition of a delivery-id; -1: it does not matter, or is not known. */
+static int32_t
+aim_of(const struct doctor_trail *trail, const char *id)
+{
+        return trail->ranges == NULL
+                   ? -1
+                   : message_partition((struct span){id, strlen(id)}, (int32_t)trail->n_ranges);
+}
+
+int
+doctor_trail_choose(const struct doctor_trail *trail, const struct signature_key *key,
+                    char id[BYTES_UUID_SIZE])
+{
+        size_t n = 0;
+
+        for (size_t p = 0; p < trail->n_ranges; p++)
+                n += (size_t)is_reached(trail, key, (int32_t)p);
+        if (n == trail->n_ranges || n >= DOCTOR_TRAIL_MAX)
+                return 0;
+        do
+                (void)bytes_random_uuid(id);
+        while (is_reached(trail, key, aim_of(trail, id)));
+        return 1;
+}
+
+void
+doctor_trail_add(struct doctor_trail *trail, const struct signature_key *key, const char *delivery_id,
+                 const char *address, int64_t sent_ms, int64_t answered_ms)
+{
+        struct trail_sent *sent;
 
         trail->items = mem_resize(trail->items, trail->n + 1, sizeof(*trail->items));
         sent = &trail->items[trail->n++];
-        *sent = (struct sent){.sent_ms = sent_ms,
-                              .answered_ms = answered_ms,
-                              .partition = -1,
-                              .committed_first = UNKNOWN};
+        *sent = (struct trail_sent){.key = key,
+                                    .aim = aim_of(trail, delivery_id),
+                                    .sent_ms = sent_ms,
+                                    .answered_ms = answered_ms,
+                                    .partition = -1,
+                                    .committed_first = TRAIL_UNKNOWN};
         (void)snprintf(sent->delivery_id, sizeof(sent->delivery_id), "%s", delivery_id);
         (void)snprintf(sent->address, sizeof(sent->address), "%s", address == NULL ? "" : address);
         trail->answered_ms = clock_monotonic_ms();
 }
 
 /* Return the test delivery of a record, or NULL. */
-static struct sent *
+static struct trail_sent *
 find_sent(const struct doctor_trail *trail, const rd_kafka_message_t *message)
 {
         for (size_t i = 0; i < trail->n; i++) {
-                struct sent *sent = &trail->items[i];
+                struct trail_sent *sent = &trail->items[i];
 
                 if (message->key_len == strlen(sent->delivery_id) &&
                     memcmp(message->key, sent->delivery_id, message->key_len) == 0)
@@ -130,7 +136,7 @@ static enum range_answer
 on_record(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
         struct doctor_trail *trail = arg;
-        struct sent *sent = find_sent(trail, message);
+        struct trail_sent *sent = find_sent(trail, message);
 
         (void)index;
         (void)error;
@@ -146,14 +152,15 @@ static enum range_answer
 on_quarantined(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
         struct doctor_trail *trail = arg;
+        struct trail_sent *sent = find_sent(trail, message);
         struct span reason = message_header(message, RECORD_REASON),
                     detail = message_header(message, RECORD_DETAIL);
 
         (void)index;
         (void)error;
-        if (trail->reason == NULL && find_sent(trail, message) != NULL)
-                trail->reason = mem_printf("%.*s, %.*s", (int)reason.len, reason.len == 0 ? "" : reason.data,
-                                           (int)detail.len, detail.len == 0 ? "" : detail.data);
+        if (sent != NULL && sent->reason == NULL)
+                sent->reason = mem_printf("%.*s, %.*s", (int)reason.len, reason.len == 0 ? "" : reason.data,
+                                          (int)detail.len, detail.len == 0 ? "" : detail.data);
         return RANGE_GO_ON;
 }
 
@@ -179,17 +186,6 @@ read_newest(struct doctor_trail *trail, const char *topic, range_record *on, str
         return trail->why == RANGE_DONE ? 0 : -1;
 }
 
-/* Return the first delivery whose record was not found, or NULL. */
-static const struct sent *
-first_missing(const struct doctor_trail *trail)
-{
-        size_t i = 0;
-
-        while (i < trail->n && trail->items[i].partition >= 0)
-                i++;
-        return i == trail->n ? NULL : &trail->items[i];
-}
-
 /*
  * Find the records of the deliveries, which an open transaction of `quarantine release` may hide for a
  * time, and which the receiver may append from its spool later. Returns 1, or 0 if they are not there; -1
@@ -204,7 +200,7 @@ find_records(struct doctor_trail *trail)
                 if (read_newest(trail, trail->doctor->config->deliveries_topic, on_record, &trail->ranges,
                                 &trail->n_ranges) != 0)
                         return -1;
-                if (first_missing(trail) == NULL)
+                if (doctor_trail_missing(trail) == NULL)
                         return 1;
                 if (terminal_is_interrupted())
                         return error_set(&trail->error, "interrupted");
@@ -218,7 +214,7 @@ find_records(struct doctor_trail *trail)
                                 return -1;
                         }
                         if ((trail->n_spooled == 0 && trail->n_open == 0) ||
-                            clock_monotonic_ms() - began_ms >= DECIDE_TIMEOUT_MS)
+                            clock_monotonic_ms() - began_ms >= TRAIL_DECIDE_TIMEOUT_MS)
                                 return 0;
                         until_ms = clock_monotonic_ms() + FIND_TIMEOUT_MS; /* also after the last one */
                 }
@@ -238,45 +234,31 @@ are_decided(struct doctor_trail *trail)
                 return -1;
         }
         for (size_t i = 0; i < trail->n; i++) {
-                struct sent *sent = &trail->items[i];
+                struct trail_sent *sent = &trail->items[i];
 
                 sent->committed = trail->positions.committed[sent->partition];
-                if (sent->committed_first == UNKNOWN)
+                if (sent->committed_first == TRAIL_UNKNOWN)
                         sent->committed_first = sent->committed;
-                result &= sent->committed > sent->offset &&
-                          doctor_positions_fit(&trail->positions, (size_t)sent->partition);
+                result &= doctor_trail_is_decided(trail, sent);
         }
         return result;
 }
 
-/* Return the first delivery in a partition in which no router can continue, or NULL. */
-static const struct sent *
-first_misfit(const struct doctor_trail *trail)
-{
-        size_t i = 0;
-
-        if (trail->positions.n == 0)
-                return NULL; /* of an embedded broker */
-        while (i < trail->n && doctor_positions_fit(&trail->positions, (size_t)trail->items[i].partition))
-                i++;
-        return i == trail->n ? NULL : &trail->items[i];
-}
-
-/* Learn from the report of a router whether it has put a test delivery into quarantine. */
+/* Learn from the report of a router which test deliveries it has put into quarantine. */
 static void
 look_for_quarantined(struct doctor_trail *trail, const struct json_value *status)
 {
         const struct json_value *recent = json_tree_get(status, "recentlyQuarantined");
 
-        for (const struct json_value *each = recent == NULL ? NULL : recent->first;
-             each != NULL && trail->reason == NULL; each = each->next) {
+        for (const struct json_value *each = recent == NULL ? NULL : recent->first; each != NULL;
+             each = each->next) {
                 const char *id = json_tree_text(each, "deliveryId"), *reason = json_tree_text(each, "reason"),
                            *detail = json_tree_text(each, "detail");
 
                 for (size_t i = 0; id != NULL && i < trail->n; i++) {
-                        if (strcmp(id, trail->items[i].delivery_id) == 0 && trail->reason == NULL)
-                                trail->reason = mem_printf("%s, %s", reason == NULL ? "" : reason,
-                                                           detail == NULL ? "" : detail);
+                        if (strcmp(id, trail->items[i].delivery_id) == 0 && trail->items[i].reason == NULL)
+                                trail->items[i].reason = mem_printf("%s, %s", reason == NULL ? "" : reason,
+                                                                    detail == NULL ? "" : detail);
                 }
         }
 }
@@ -290,104 +272,30 @@ are_counted(struct doctor_trail *trail)
 
         look_for_quarantined(trail, status);
         json_tree_free(status);
-        return counted >= (double)trail->n || trail->reason != NULL;
+        return counted >= (double)trail->n || doctor_trail_quarantined(trail) != NULL;
 }
 
-/* Report why it cannot be followed. */
-static void
-report_lost(struct doctor *doctor, const struct doctor_trail *trail)
+/* Learn which of the deliveries, all decided, are in quarantine. Returns whether the topic says it. */
+static int
+look_into_quarantine(struct doctor_trail *trail)
 {
-        if (trail->why == RANGE_DONE)
-                doctor_skip(doctor, "not verified: %s", trail->error.text);
-        else
-                doctor_kafka_report(doctor, trail->why, &trail->error);
-}
+        struct doctor *doctor = trail->doctor;
+        struct json_value *status;
 
-/* Return how many deliveries are before an undecided one; 0 if the router decides none of them. */
-static int64_t
-count_before(const struct doctor_trail *trail)
-{
-        int64_t most = 0;
-
-        for (size_t i = 0; i < trail->n; i++) {
-                const struct sent *sent = &trail->items[i];
-                int64_t n = sent->offset - (sent->committed < 0 ? 0 : sent->committed);
-
-                if (sent->committed > sent->offset)
-                        continue;
-                if (sent->committed == sent->committed_first)
-                        return 0;
-                most = n > most ? n : most;
-        }
-        return most;
-}
-
-static void
-report_undecided(struct doctor *doctor, const struct doctor_trail *trail, const char *topic)
-{
-        int64_t n_before = doctor->config->embedded ? 0 : count_before(trail);
-        const struct sent *misfit = first_misfit(trail);
-
-        if (misfit != NULL) {
-                doctor_positions_report(doctor, &trail->positions, (size_t)misfit->partition);
-                return;
-        }
-        if (n_before > 0) {
-                doctor_warn(
-                    doctor,
-                    "not decided within %d s: a router is catching up, and about %" PRId64
-                    " deliveries wait before it; run it again when the lag is over, by gatepost status",
-                    DECIDE_TIMEOUT_MS / 1000, n_before);
-                return;
-        }
-        doctor_fail(doctor, EX_UNAVAILABLE, "the router has not decided on it within %d s",
-                    DECIDE_TIMEOUT_MS / 1000);
-        doctor_remedy(doctor,
-                      "see whether a router runs for %s, what it restores, and why it waits: gatepost status "
-                      "on its machine",
-                      topic);
-}
-
-/*
- * The router has decided: it should have recognised the deliveries. A router with another configuration may
- * not.
- */
-static void
-report_decided(struct doctor *doctor, struct doctor_trail *trail)
-{
-        const char *topic = doctor->config->quarantine_topic;
-        int64_t took_ms = clock_monotonic_ms() - trail->answered_ms;
-
-        int is_read =
-            doctor->config->embedded ||
-            (trail->quarantine != NULL &&
-             read_newest(trail, topic, on_quarantined, &trail->quarantine, &trail->n_quarantine) == 0);
-
-        if (!is_read) {
-                struct json_value *status = doctor_daemon_status(doctor);
-
-                look_for_quarantined(trail, status);
-                json_tree_free(status);
-        }
-        if (trail->reason != NULL) {
-                doctor_quarantine_report(doctor, trail->reason);
-        } else if (!is_read && trail->why != RANGE_DONE && trail->why != RANGE_DENIED) {
-                doctor_kafka_report(doctor, trail->why, &trail->error);
-        } else if (!is_read) {
-                doctor_warn(doctor,
-                            "decided within %" PRId64
-                            " ms of the answer; whether it was dropped is not verified, "
-                            "as %s cannot be read",
-                            took_ms, topic);
-        } else {
-                doctor_pass(doctor, "recognised and dropped within %" PRId64 " ms of the answer", took_ms);
-        }
+        if (doctor->config->embedded ||
+            (trail->quarantine != NULL && read_newest(trail, doctor->config->quarantine_topic, on_quarantined,
+                                                      &trail->quarantine, &trail->n_quarantine) == 0))
+                return 1;
+        status = doctor_daemon_status(doctor);
+        look_for_quarantined(trail, status);
+        json_tree_free(status);
+        return 0;
 }
 
 static void
 wait_for_router(struct doctor *doctor, struct doctor_trail *trail)
 {
-        int64_t until_ms = clock_monotonic_ms() + DECIDE_TIMEOUT_MS;
+        int64_t until_ms = clock_monotonic_ms() + TRAIL_DECIDE_TIMEOUT_MS;
         int result;
 
         do {
@@ -395,38 +303,15 @@ wait_for_router(struct doctor *doctor, struct doctor_trail *trail)
                 if (result == 0)
                         clock_sleep_ms(PAUSE_MS);
         } while (result == 0 && clock_monotonic_ms() < until_ms && !terminal_is_interrupted());
+        trail->took_ms = clock_monotonic_ms() - trail->answered_ms;
         if (result == 0 && terminal_is_interrupted())
                 doctor_skip(doctor, "interrupted");
         else if (result < 0)
-                report_lost(doctor, trail);
+                doctor_trail_report_lost(doctor, trail);
         else if (result == 0)
-                report_undecided(doctor, trail, doctor->config->deliveries_topic);
+                doctor_trail_report_undecided(doctor, trail);
         else
-                report_decided(doctor, trail);
-}
-
-/* An accepted delivery is in Kafka, or in the spool of the receiver, which may be on another machine. */
-static void
-report_not_found(struct doctor *doctor, const struct doctor_trail *trail)
-{
-        const char *address = first_missing(trail)->address;
-
-        if (trail->n_spooled > 0) {
-                doctor_spool_report(doctor, trail->n_spooled, DECIDE_TIMEOUT_MS / 1000);
-                return;
-        }
-        if (trail->n_open > 0) {
-                doctor_transactions_report(doctor, trail->open, trail->n_ranges);
-                return;
-        }
-        doctor_fail(
-            doctor, EX_CONFIG,
-            "the test delivery%s%s was accepted, but not found: it is not in %s of these brokers; does the "
-            "receiver write to other brokers, or with another prefix, or does it wait in its spool?",
-            *address == '\0' ? "" : " to ", address, doctor->config->deliveries_topic);
-        doctor_remedy(doctor,
-                      "compare [kafka] and [topics] of the receiver and this file; restart gatepostd "
-                      "after a change; and see its spool by gatepost status on the receiver's machine");
+                doctor_trail_report_decided(doctor, trail, look_into_quarantine(trail));
 }
 
 void
@@ -442,9 +327,9 @@ doctor_trail_follow(struct doctor *doctor, struct doctor_trail *trail)
         else
                 is_found = doctor->config->embedded ? 1 : find_records(trail);
         if (is_found < 0)
-                report_lost(doctor, trail);
+                doctor_trail_report_lost(doctor, trail);
         else if (!is_found)
-                report_not_found(doctor, trail);
+                doctor_trail_report_not_found(doctor, trail);
         else
                 wait_for_router(doctor, trail);
 }
