@@ -16,11 +16,12 @@
 /* Whether the daemon refuses requests that may well be deliveries, or has found that some are lost. */
 
 /*
- * A run of this command makes up to three connections to a listener and, with --to, one more. A proxy on this
- * machine that is closed as well makes one for each delivery: five runs within the lifetime of an entry are
- * not a trouble.
+ * A run of this command makes up to three connections to a listener that are closed before a request, and
+ * with --to one for each secret. An entry may be of so many runs; if it has more, somebody else is closed as
+ * well, such as a proxy on this machine, which makes one for each delivery.
  */
-#define OWN_CLOSED_MAX (5.0 * 4)
+#define OWN_PER_RUN 3
+#define OWN_RUNS 5
 
 int
 doctor_is_recent(const struct json_value *event)
@@ -67,31 +68,34 @@ is_own_address(const struct doctor *doctor, const char *text)
 }
 
 /*
- * Whether closed connections may have been made by this command. Its machine may be no trusted proxy, it has
- * no certificate of a client, and with --to it may refuse the receiver's by an alert.
+ * Return how many connections of an entry a run of this command may have made; 0: none. Its machine may be no
+ * trusted proxy, and it has no certificate of a client. With --to, it may refuse the receiver's by an alert,
+ * but not on a Unix-domain socket, to which no URL leads.
  */
-static int
-has_own_closings(const struct doctor *doctor, const struct json_value *refusal)
+static size_t
+own_per_run(const struct doctor *doctor, const struct json_value *refusal)
 {
         const char *detail = json_tree_text(refusal, "detail"), *client = json_tree_text(refusal, "client");
         const char *uncertified =
             ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE));
+        size_t n_secrets = 0;
 
         if (!is_closing(refusal) || client == NULL || !is_own_address(doctor, client))
                 return 0;
-        return strcmp(outcome_of(refusal), "no_proxy") == 0 ||
-               (detail != NULL && uncertified != NULL && strstr(detail, uncertified) != NULL) ||
-               (detail != NULL && strstr(detail, " alert ") != NULL);
+        for (size_t i = 0; i < doctor->config->n_sources && strcmp(client, "-") != 0; i++)
+                n_secrets += doctor->config->sources[i].n_keys;
+        if (strcmp(outcome_of(refusal), "no_proxy") == 0 ||
+            (detail != NULL && uncertified != NULL && strstr(detail, uncertified) != NULL))
+                return OWN_PER_RUN * doctor->config->n_listen + n_secrets;
+        return detail != NULL && strstr(detail, " alert ") != NULL ? n_secrets : 0;
 }
 
-/* Whether all refusals of an entry may be of this command. */
+/* Whether the request of an entry is of this command, which marks it. */
 static int
-may_be_own(const struct doctor *doctor, const struct json_value *refusal)
+is_marked(const struct json_value *refusal)
 {
         const char *detail = json_tree_text(refusal, "detail");
 
-        if (has_own_closings(doctor, refusal))
-                return status_number(refusal, "count") <= OWN_CLOSED_MAX * (double)doctor->config->n_listen;
         return detail != NULL && strncmp(detail, DELIVERY_PROBE_MARK, strlen(DELIVERY_PROBE_MARK)) == 0;
 }
 
@@ -125,43 +129,80 @@ rank(const struct json_value *refusal)
         return i;
 }
 
+/* Entries of the last hour that are reported together. */
+struct summary {
+        const struct json_value *shown; /* the one whose detail is shown; NULL: there are none */
+        double n_requests, n_closed;
+        double n_alike; /* with the outcome of the one that is shown */
+        double n_own;   /* that a run of this command may have made */
+};
+
+static void
+add(struct summary *summary, const struct json_value *each, size_t n_own)
+{
+        double count = status_number(each, "count");
+
+        *(is_closing(each) ? &summary->n_closed : &summary->n_requests) += count;
+        if (summary->n_own < (double)n_own)
+                summary->n_own = (double)n_own;
+        if (summary->shown == NULL || rank(each) < rank(summary->shown)) { /* the newest is the first */
+                summary->shown = each;
+                summary->n_alike = 0;
+        }
+        if (strcmp(outcome_of(each), outcome_of(summary->shown)) == 0)
+                summary->n_alike += count;
+}
+
+/* Report entries: as a note if all may be of this command, since others look the same. */
+static void
+report(struct doctor *doctor, const struct summary *summary, int may_be_own)
+{
+        const char *detail = json_tree_text(summary->shown, "detail");
+        char refused[64] = "", closed[64] = "", own[120] = "", text[1000];
+
+        if (summary->n_closed > 0)
+                (void)snprintf(closed, sizeof(closed), "%s%.0f connection%s closed before a request",
+                               summary->n_requests > 0 ? " and " : "", summary->n_closed,
+                               summary->n_closed == 1 ? "" : "s");
+        if (summary->n_requests > 0)
+                (void)snprintf(refused, sizeof(refused), "%.0f request%s refused", summary->n_requests,
+                               summary->n_requests == 1 ? "" : "s");
+        if (summary->n_own > 0)
+                (void)snprintf(own, sizeof(own), "each run of gatepost doctor makes up to %.0f such%s; ",
+                               summary->n_own, may_be_own ? ", and any more are of another client" : "");
+        (void)snprintf(text, sizeof(text), "%s%s, %.0f as %s, the last: %s; %ssee gatepost status", refused,
+                       closed, summary->n_alike, outcome_of(summary->shown), detail == NULL ? "" : detail,
+                       own);
+        if (may_be_own)
+                doctor_note(doctor, "%s", text);
+        else
+                doctor_warn(doctor, "%s", text);
+}
+
 void
 doctor_refusals_check(struct doctor *doctor)
 {
-        const struct json_value *refusals = json_tree_get(doctor->status, "refusals"), *shown = NULL;
-        const char *detail;
-        char refused[64] = "", closed[64] = "";
-        double n = 0, n_closed = 0, n_alike = 0;
-        int has_own = 0;
+        const struct json_value *refusals = json_tree_get(doctor->status, "refusals");
+        struct summary others = {0}, ours = {0};
 
         if (refusals == NULL)
                 return; /* not a receiver, or an older daemon */
-        doctor_begin(doctor, "refusals", "%s", "");
         for (const struct json_value *each = refusals->first; each != NULL; each = each->next) {
-                if (!doctor_is_recent(each) || may_be_own(doctor, each))
-                        continue;
-                has_own |= has_own_closings(doctor, each);
-                *(is_closing(each) ? &n_closed : &n) += status_number(each, "count");
-                if (shown == NULL || rank(each) < rank(shown)) { /* the newest is the first */
-                        shown = each;
-                        n_alike = 0;
-                }
-                if (strcmp(outcome_of(each), outcome_of(shown)) == 0)
-                        n_alike += status_number(each, "count");
+                size_t n_own = own_per_run(doctor, each);
+                int is_ours = n_own > 0 && status_number(each, "count") <= (double)(OWN_RUNS * n_own);
+
+                if (doctor_is_recent(each) && !is_marked(each))
+                        add(is_ours ? &ours : &others, each, n_own);
         }
-        if (shown == NULL) {
+        doctor_begin(doctor, "refusals", "%s", "");
+        if (others.shown == NULL && ours.shown == NULL)
                 doctor_pass(doctor, "no delivery refused within an hour");
-                return;
-        }
-        detail = json_tree_text(shown, "detail");
-        if (n_closed > 0)
-                (void)snprintf(closed, sizeof(closed), "%s%.0f connection%s closed before a request",
-                               n > 0 ? " and " : "", n_closed, n_closed == 1 ? "" : "s");
-        if (n > 0)
-                (void)snprintf(refused, sizeof(refused), "%.0f request%s refused", n, n == 1 ? "" : "s");
-        doctor_warn(doctor, "%s%s, %.0f as %s, the last: %s; %ssee gatepost status", refused, closed, n_alike,
-                    outcome_of(shown), detail == NULL ? "" : detail,
-                    has_own ? "those of gatepost doctor are among them; " : "");
+        if (others.shown != NULL)
+                report(doctor, &others, 0);
+        if (others.shown != NULL && ours.shown != NULL)
+                doctor_begin(doctor, "refusals", "%s", "");
+        if (ours.shown != NULL)
+                report(doctor, &ours, 1);
 }
 
 /* Return a loss of this name if it happened lately, or NULL. */
