@@ -40,6 +40,10 @@ void doctor_losses_check(struct doctor *doctor);
 #define DOCTOR_RECENT_S 3600
 int doctor_is_recent(const struct json_value *event);
 
+/* Return the period of which the daemon knows such events: the last hour, or since its start. */
+#define DOCTOR_PERIOD_SIZE 80
+const char *doctor_period(const struct doctor *doctor, char text[DOCTOR_PERIOD_SIZE]);
+
 /* doctor_quarantine.c: Warn of deliveries that were put into quarantine lately. */
 void doctor_quarantine_check(struct doctor *doctor);
 

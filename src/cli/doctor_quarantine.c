@@ -116,9 +116,11 @@ static void
 report_own(struct doctor *doctor, const struct lately *lately, int is_asked)
 {
         double n = status_sum(json_tree_get(doctor->status, "quarantined"));
+        char period[DOCTOR_PERIOD_SIZE];
 
         if (lately->newest == NULL)
-                doctor_pass(doctor, "no delivery quarantined by this router within an hour%s",
+                doctor_pass(doctor, "no delivery quarantined by this router %s%s",
+                            doctor_period(doctor, period),
                             is_asked ? "; what others do is not known, as Kafka does not show the topic"
                                      : "");
         else

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/number.h"
 #include "cli/own_url.h"
 #include "cli/status.h"
 #include "model/delivery_check.h"
@@ -27,6 +28,20 @@ int
 doctor_is_recent(const struct json_value *event)
 {
         return (double)clock_now_ms() / 1000 - status_number(event, "timeSeconds") <= DOCTOR_RECENT_S;
+}
+
+const char *
+doctor_period(const struct doctor *doctor, char text[DOCTOR_PERIOD_SIZE])
+{
+        double start_s = status_number(doctor->status, "startTimeSeconds"),
+               uptime_s = (double)clock_now_ms() / 1000 - start_s;
+        char age[NUMBER_TEXT_SIZE];
+
+        if (start_s == 0 || uptime_s >= DOCTOR_RECENT_S)
+                return "within an hour";
+        (void)number_format_duration(uptime_s < 1 ? 1000 : (uint64_t)uptime_s * 1000, age);
+        (void)snprintf(text, DOCTOR_PERIOD_SIZE, "since the start of gatepostd %s ago", age);
+        return text;
 }
 
 static const char *
@@ -184,6 +199,7 @@ doctor_refusals_check(struct doctor *doctor)
 {
         const struct json_value *refusals = json_tree_get(doctor->status, "refusals");
         struct summary others = {0}, ours = {0};
+        char period[DOCTOR_PERIOD_SIZE];
 
         if (refusals == NULL)
                 return; /* not a receiver, or an older daemon */
@@ -196,7 +212,7 @@ doctor_refusals_check(struct doctor *doctor)
         }
         doctor_begin(doctor, "refusals", "%s", "");
         if (others.shown == NULL && ours.shown == NULL)
-                doctor_pass(doctor, "no delivery refused within an hour");
+                doctor_pass(doctor, "no delivery refused %s", doctor_period(doctor, period));
         if (others.shown != NULL)
                 report(doctor, &others, 0);
         if (others.shown != NULL && ours.shown != NULL)
@@ -219,12 +235,14 @@ doctor_losses_check(struct doctor *doctor)
 {
         const struct json_value *deleted = recent_loss(doctor, "deletedBeforeRouting");
         const struct json_value *truncations = recent_loss(doctor, "logTruncations");
+        char period[DOCTOR_PERIOD_SIZE];
 
         if (json_tree_get(doctor->status, "deletedBeforeRouting") == NULL)
                 return; /* not a router, or an older daemon */
         doctor_begin(doctor, "losses", "%s", "");
         if (deleted == NULL && truncations == NULL) {
-                doctor_pass(doctor, "this router has found no delivery lost within an hour");
+                doctor_pass(doctor, "this router has found no delivery lost %s",
+                            doctor_period(doctor, period));
                 return;
         }
         if (deleted != NULL)
