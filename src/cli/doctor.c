@@ -129,6 +129,7 @@ run(const char *file)
         doctor_kafka_close(&doctor);
         json_tree_free(doctor.status);
         config_free(doctor.config);
+        free(doctor.restart);
         free(url);
         return doctor_report_end(&doctor.report);
 }

@@ -62,6 +62,7 @@ struct doctor {
         rd_kafka_t *client;           /* NULL: not connected */
         int n_brokers;                /* those that run */
         int reaches_kafka;            /* librdkafka did, with the present configuration */
+        char *restart;                /* what doctor_restart() has returned */
         struct json_value *status;    /* of the daemon, from /status; NULL: unknown */
         int is_daemon_outdated;       /* it has not loaded the files as they are now */
         int is_untrusted;             /* the receiver takes only connections of a trusted_proxy */
@@ -121,6 +122,14 @@ void doctor_files_advise(struct doctor *doctor, const char *path);
 /* doctor_clock.c: Compare the broker's clock, by which it stamped a record in between, with ours. */
 void doctor_clock_learn(struct doctor *doctor, const rd_kafka_message_t *message, int64_t sent_ms,
                         int64_t answered_ms);
+
+/*
+ * doctor_restart.c: Return how to restart gatepostd, for a detail or a remedy: by systemctl restart, or by
+ * another phrase. If its spool has deliveries that a restart would not drain, this says what to do about
+ * them. The text is valid until the next call. Remedies name a restart of gatepostd only by this text.
+ */
+const char *doctor_restart(struct doctor *doctor);
+const char *doctor_restart_as(struct doctor *doctor, const char *how);
 
 /* Close the connections to Kafka, in doctor_kafka.c. */
 void doctor_kafka_close(struct doctor *doctor);

@@ -1,7 +1,6 @@
 #include "cli/doctor_daemon.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +9,6 @@
 #include "cli/status.h"
 
 #define LIST_SIZE 400
-#define SEES_ANOTHER \
-        "; if this stays after a reload, gatepostd sees another file at that path, as in a container with " \
-        "a bind mount of this file alone, which keeps the old one: create the container anew; or it has " \
-        "refused the file: see its log"
 
 /*
  * Whether the daemon has what the files have now. It says in /status which files it has read, and what
@@ -34,17 +29,6 @@ first_of(const struct doctor *doctor, const char *name)
         return first_in(doctor->status, name);
 }
 
-/* Numbers are compared as they are written, since some file systems have inodes of 64 bits. */
-static int
-has_number(const struct json_value *object, const char *name, intmax_t number)
-{
-        const struct json_value *value = json_tree_get(object, name);
-        char literal[32];
-
-        (void)snprintf(literal, sizeof(literal), "%" PRIdMAX, number);
-        return value != NULL && value->type == JSON_NUMBER && strcmp(value->text, literal) == 0;
-}
-
 /*
  * What has become of a file since the daemon has read it. Its status changes with its contents, even if its
  * time is then set to what it was, but also by chmod(1), or when it gets another link.
@@ -58,12 +42,12 @@ compare_as(const struct json_value *file, const char *path)
 
         if (path == NULL || stat(path, &now) != 0)
                 return path == NULL || errno == EACCES ? UNKNOWN : CHANGED;
-        if (!has_number(file, "inode", (int64_t)now.st_ino) ||
-            !has_number(file, "modifiedSeconds", now.st_mtim.tv_sec) ||
-            !has_number(file, "modifiedNanoseconds", now.st_mtim.tv_nsec))
+        if (!status_is_number(file, "inode", (int64_t)now.st_ino) ||
+            !status_is_number(file, "modifiedSeconds", now.st_mtim.tv_sec) ||
+            !status_is_number(file, "modifiedNanoseconds", now.st_mtim.tv_nsec))
                 return CHANGED;
-        return has_number(file, "changedSeconds", now.st_ctim.tv_sec) &&
-                       has_number(file, "changedNanoseconds", now.st_ctim.tv_nsec)
+        return status_is_number(file, "changedSeconds", now.st_ctim.tv_sec) &&
+                       status_is_number(file, "changedNanoseconds", now.st_ctim.tv_nsec)
                    ? UNCHANGED
                    : MAY_HAVE_CHANGED;
 }
@@ -171,31 +155,28 @@ report_changed(struct doctor *doctor)
 
         doctor->is_daemon_outdated = changed != NULL;
         if (changed != NULL && has_other_file(doctor))
-                doctor_warn(doctor,
-                            "gatepostd has loaded %s, not %s: examine that one, gatepost -c %s doctor, or "
-                            "restart gatepostd with this one",
-                            changed, doctor->file, changed);
+                doctor_warn(
+                    doctor,
+                    "gatepostd has loaded %s, not %s: examine that one, gatepost -c %s doctor, or: %s",
+                    changed, doctor->file, changed,
+                    doctor_restart_as(doctor, "restart gatepostd with this one"));
         else if (of_kafka != NULL)
                 doctor_warn(doctor,
                             "%s has changed since the start of gatepostd, and changes in [kafka] need a "
-                            "restart: systemctl restart @UNIT@",
-                            of_kafka);
+                            "restart: %s",
+                            of_kafka, doctor_restart(doctor));
+        else if (changed != NULL && was_loaded_since(doctor, changed))
+                doctor_warn(
+                    doctor,
+                    "gatepostd has not loaded %s as it is now: systemctl reload @UNIT@; if this stays "
+                    "after a reload, gatepostd sees another file at that path, as in a container with "
+                    "a bind mount of this file alone, which keeps the old one: %s; or it has refused "
+                    "the file: see its log",
+                    changed, doctor_restart_as(doctor, "create the container anew"));
         else if (changed != NULL)
-                doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload @UNIT@%s",
-                            changed, was_loaded_since(doctor, changed) ? SEES_ANOTHER : "");
+                doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload @UNIT@",
+                            changed);
         return of_kafka != NULL || changed != NULL;
-}
-
-/* What to do before a restart if the spool of the running receiver has deliveries; "" if it has none. */
-static const char *
-drain_first(const struct doctor *doctor)
-{
-        if (status_number(json_tree_get(doctor->status, "spool"), "segments") <= 0)
-                return "";
-        return "its spool has deliveries, which a restart drains only with the same `spool`: if that "
-               "changes, "
-               "wait until gatepost status shows none, or drain the old directory afterwards with gatepost "
-               "spool drain; ";
 }
 
 static void
@@ -211,10 +192,8 @@ check_files(struct doctor *doctor)
         if (report_changed(doctor))
                 return;
         if (list_awaiting(doctor, options, sizeof(options)))
-                doctor_warn(doctor,
-                            "gatepostd has read options that only a restart applies, %s: %ssystemctl restart "
-                            "@UNIT@",
-                            options, drain_first(doctor));
+                doctor_warn(doctor, "gatepostd has read options that only a restart applies, %s: %s", options,
+                            doctor_restart(doctor));
         else if (first_of(doctor, "files") == NULL)
                 doctor_skip(doctor, "gatepostd does not say which files it has loaded; another version does");
         else if (unknown != NULL)
@@ -227,8 +206,9 @@ check_files(struct doctor *doctor)
                     doctor,
                     "%s may have changed: its status changed after gatepostd had read it, as by chmod "
                     "or by a change that keeps the time of the file; if it has another content: "
-                    "systemctl %s @UNIT@",
-                    of_kafka != NULL ? of_kafka : loaded, of_kafka != NULL ? "restart" : "reload");
+                    "%s",
+                    of_kafka != NULL ? of_kafka : loaded,
+                    of_kafka != NULL ? doctor_restart(doctor) : "systemctl reload @UNIT@");
         else
                 doctor_pass(doctor, "gatepostd has loaded the newest files");
 }
@@ -243,6 +223,6 @@ doctor_age_check(struct doctor *doctor)
         if (version == NULL || strcmp(version, PACKAGE_VERSION) == 0)
                 return;
         doctor_begin(doctor, "daemon", "version");
-        doctor_warn(doctor, "gatepostd is version %s, this command %s: systemctl restart @UNIT@", version,
-                    PACKAGE_VERSION);
+        doctor_warn(doctor, "gatepostd is version %s, this command %s: %s", version, PACKAGE_VERSION,
+                    doctor_restart(doctor));
 }

@@ -14,6 +14,7 @@
 
 #define TIMEOUT_MS 5000
 #define ANSWER_MAX (4u << 20)
+#define RESTART "systemctl restart @UNIT@ (changes in [kafka] need a restart)"
 
 int
 doctor_daemon_get(const struct doctor *doctor, const char *path, struct http_client_answer *answer,
@@ -108,17 +109,15 @@ report_kafka(struct doctor *doctor)
                             "gatepostd does not reach Kafka (%s), but this machine does with the present "
                             "configuration: it uses an earlier one; %s",
                             doctor_kafka_trouble(doctor), why);
-                doctor_remedy(doctor, "systemctl restart @UNIT@ (changes in [kafka] need a restart)");
+                doctor_remedy(doctor, "%s", doctor_restart_as(doctor, RESTART));
                 return;
         }
         doctor_fail(doctor, EX_UNAVAILABLE,
                     "gatepostd does not reach Kafka (%s), but this machine does with the present "
                     "configuration: it uses an earlier one, or Kafka has only just come back",
                     doctor_kafka_trouble(doctor));
-        doctor_remedy(
-            doctor,
-            "systemctl restart @UNIT@ (changes in [kafka] need a restart), unless another gatepost doctor "
-            "finds it ready in a minute");
+        doctor_remedy(doctor, "unless another gatepost doctor finds it ready in a minute: %s",
+                      doctor_restart_as(doctor, RESTART));
 }
 
 /* A daemon answers 503: report why. */
@@ -133,10 +132,10 @@ report_unready(struct doctor *doctor, const char *what, const char *reasons)
                     "not %s: another router has the same `instance`, %s, and each takes the partitions "
                     "from the other: %s",
                     what, instance, reasons);
-                doctor_remedy(
-                    doctor,
-                    "give each router its own `instance` in [gatepost], and restart those that had %s",
-                    instance);
+                doctor_remedy(doctor,
+                              "give each router its own `instance` in [gatepost], and restart those that had "
+                              "%s; here: %s",
+                              instance, doctor_restart(doctor));
                 return;
         }
         doctor_fail(doctor, EX_UNAVAILABLE, "not %s: %s", what, reasons);

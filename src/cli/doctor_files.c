@@ -158,9 +158,8 @@ advise_restart(struct doctor *doctor, const struct identity *identity, const cha
         identity_clear(&started);
         if (helps)
                 doctor_remedy(doctor,
-                              "systemctl restart @UNIT@: %s is a member of a group that may, and was not "
-                              "when gatepostd started",
-                              identity->name);
+                              "%s is a member of a group that may, and was not when gatepostd started: %s",
+                              identity->name, doctor_restart(doctor));
         return helps;
 }
 
@@ -193,7 +192,7 @@ find_closed(const struct identity *identity, const char *path, char directory[PA
  * members of is left as it is: they would lose their access, or gain one.
  */
 static char *
-make_way(const struct identity *identity, const char *path, const char *bits)
+make_way(struct doctor *doctor, const struct identity *identity, const char *path, const char *bits)
 {
         mode_t needed = (strchr(bits, 'r') != NULL ? S_IRGRP : 0) | (strchr(bits, 'x') != NULL ? S_IXGRP : 0);
         char number[16];
@@ -209,10 +208,10 @@ make_way(const struct identity *identity, const char *path, const char *bits)
         if ((st.st_mode & needed) != needed)
                 return mem_printf("setfacl -m u:%s:%s %s", identity->name, bits, path);
         if (getpwuid(identity->uid) != NULL && getgrgid(st.st_gid) != NULL)
-                return mem_printf("usermod -aG %s %s && systemctl restart @UNIT@",
-                                  group_name(st.st_gid, number), identity->name);
-        return mem_printf("SupplementaryGroups=%s in the unit, and systemctl restart @UNIT@",
-                          group_name(st.st_gid, number));
+                return mem_printf("usermod -aG %s %s, and then: %s", group_name(st.st_gid, number),
+                                  identity->name, doctor_restart(doctor));
+        return mem_printf("SupplementaryGroups=%s in the unit, and then: %s", group_name(st.st_gid, number),
+                          doctor_restart(doctor));
 }
 
 void
@@ -225,8 +224,9 @@ doctor_files_advise(struct doctor *doctor, const char *path)
         struct identity unit = {.uid = user == NULL ? (uid_t)-1 : user->pw_uid,
                                 .gid = user == NULL ? UNKNOWN_GROUP : user->pw_gid,
                                 .name = name};
-        char *way = path == NULL ? mem_strdup("let it read the file")
-                                 : make_way(&unit, is_closed ? directory : path, is_closed ? "x" : "r");
+        char *way = path == NULL
+                        ? mem_strdup("let it read the file")
+                        : make_way(doctor, &unit, is_closed ? directory : path, is_closed ? "x" : "r");
 
         doctor_remedy(doctor,
                       "run it as a user who may %s %s, such as the daemon's: sudo -u " UNIT_USER
@@ -267,10 +267,10 @@ check_file(struct doctor *doctor, const struct identity *identity, const char *p
         if (advise_restart(doctor, identity, path, mode))
                 return;
         if (find_closed(identity, path, directory)) {
-                way = make_way(identity, directory, "x");
+                way = make_way(doctor, identity, directory, "x");
                 doctor_remedy(doctor, "let %s enter the directory: %s", identity->name, way);
         } else {
-                way = make_way(identity, path, is_directory ? "rx" : "r");
+                way = make_way(doctor, identity, path, is_directory ? "rx" : "r");
                 doctor_remedy(doctor, "%s", way);
         }
         free(way);

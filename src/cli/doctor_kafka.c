@@ -96,7 +96,7 @@ check_certificate(struct doctor *doctor)
             CERTIFICATE_VALID)
                 doctor_pass(doctor, "the certificate for the brokers is valid");
         else
-                doctor_warn(doctor, "%s, then: systemctl restart @UNIT@", error.text);
+                doctor_warn(doctor, "%s, then: %s", error.text, doctor_restart(doctor));
         sk_X509_free(own);
 }
 

@@ -307,10 +307,11 @@ secure(struct listener_check *check)
         if (is_proxied_otherwise(check) || is_untrusted(check, failure))
                 return 0;
         doctor_fail(doctor, EX_CONFIG, "no TLS: %s; the configuration has a certificate", error.text);
-        doctor_remedy(doctor,
-                      "restart gatepostd, if the certificate was configured after its start: systemctl "
-                      "restart @UNIT@; else see what listens there: %s",
-                      doctor_socket_finder(check->listen));
+        doctor_remedy(
+            doctor,
+            "restart gatepostd, if the certificate was configured after its start: %s; else see what "
+            "listens there: %s",
+            doctor_restart(doctor), doctor_socket_finder(check->listen));
         return 0;
 }
 
@@ -370,8 +371,8 @@ identify(struct listener_check *check)
         else if (doctor->config->certificate == NULL && broker_dialer_finds_tls(&check->address.info)) {
                 doctor_fail(doctor, EX_CONFIG, "this port speaks TLS; the configuration has no certificate");
                 doctor_remedy(doctor,
-                              "restart gatepostd, if the certificate was removed from the configuration: "
-                              "systemctl restart @UNIT@");
+                              "restart gatepostd, if the certificate was removed from the configuration: %s",
+                              doctor_restart(doctor));
         } else if (!is_untrusted(check, failure)) {
                 report_silence(check, failure, &error);
         }

@@ -177,7 +177,7 @@ static const struct {
      "give both the same, then reload the router"},
     {"missing-kind", "give the router the `kind` of this file, then reload it"},
     {"unknown-kind",
-     "restart the router if it is older than version 0.2.0; else give it the `kind` of this file, then: "
+     "upgrade the router if it is older than version 0.2.0; else give it the `kind` of this file, then: "
      "reload it"},
     {"unknown-source", "give the router the sources of the receiver, by the same names, then reload it"},
 };

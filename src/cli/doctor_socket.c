@@ -42,9 +42,8 @@ doctor_socket_advise(struct doctor *doctor, const struct config_listen *listen, 
 {
         doctor_remedy(doctor,
                       "see what listens there: %s; if it is gatepostd: journalctl -u @UNIT@, and after an "
-                      "upgrade: systemctl restart @UNIT@; otherwise stop it, or change `listen` in [%s] of "
-                      "%s",
-                      doctor_socket_finder(listen), section, doctor->file);
+                      "upgrade: %s; otherwise stop it, or change `listen` in [%s] of %s",
+                      doctor_socket_finder(listen), doctor_restart(doctor), section, doctor->file);
 }
 
 /* Write where gatepostd listens for deliveries, by its report. Returns whether it does anywhere. */
@@ -95,8 +94,10 @@ doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *liste
                             "`listen`",
                             doctor->file);
                 else
-                        doctor_remedy(doctor,
-                                      "systemctl restart @UNIT@ (a changed `listen` needs a restart)");
+                        doctor_remedy(doctor, "%s",
+                                      doctor_restart_as(
+                                          doctor,
+                                          "systemctl restart @UNIT@ (a changed `listen` needs a restart)"));
         }
         json_tree_free(status);
         return is_other || is_elsewhere;

@@ -1,6 +1,7 @@
 #include "cli/status.h"
 #include "cli/wrap.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,16 @@ double
 status_number(const struct json_value *object, const char *name)
 {
         return status_value(json_tree_get(object, name));
+}
+
+int
+status_is_number(const struct json_value *object, const char *name, intmax_t number)
+{
+        const struct json_value *value = json_tree_get(object, name);
+        char literal[32];
+
+        (void)snprintf(literal, sizeof(literal), "%" PRIdMAX, number);
+        return value != NULL && value->type == JSON_NUMBER && strcmp(value->text, literal) == 0;
 }
 
 double

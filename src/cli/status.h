@@ -32,6 +32,12 @@ double status_uptime(const struct status *status);
 double status_value(const struct json_value *number);
 double status_number(const struct json_value *object, const char *name);
 
+/*
+ * Return whether a member of an object is this number, as it is written: some file systems have inodes of 64
+ * bits, which a double cannot hold.
+ */
+int status_is_number(const struct json_value *object, const char *name, intmax_t number);
+
 /* Return the sum of an object's numbers. */
 double status_sum(const struct json_value *object);
 

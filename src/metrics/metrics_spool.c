@@ -95,6 +95,10 @@ metrics_spool_status(struct status_writer *writer)
                 return;
         list_rows(stats, rows);
         json_open_object(writer->json, "spool");
+        status_writer_text(writer, "directory", stats->directory);
+        json_number(writer->json, "device", (int64_t)stats->device);
+        json_number(writer->json, "inode", (int64_t)stats->inode);
+        json_flag(writer->json, "inPlace", !atomic_load(&stats->is_displaced));
         status_writer_time(writer, "spoolingSinceSeconds", (uint64_t)atomic_load(&stats->since_ms) / 1000);
         status_writer_time(writer, "oldestSeconds", (uint64_t)spool_stats_oldest_ms(stats) / 1000);
         for (size_t i = 0; i < N_ROWS; i++)

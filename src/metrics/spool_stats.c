@@ -23,6 +23,7 @@ spool_stats_init(struct spool_stats *stats, uint64_t max_bytes)
 {
         memset(stats, 0, sizeof(*stats));
         stats->max_bytes = max_bytes;
+        stats->directory = "";
         histogram_init(&stats->sync, &sync_scale);
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "metrics/histogram.h"
 
@@ -18,6 +19,10 @@ enum spool_error {
 /* The figures of a spool, written by its threads and read by any. */
 struct spool_stats {
         uint64_t max_bytes;          /* spool_max; constant */
+        const char *directory;       /* the path that was opened; constant */
+        dev_t device;                /* of the directory; constant */
+        ino_t inode;                 /* likewise */
+        atomic_int is_displaced;     /* the path does not lead to the directory any more */
         atomic_uint_fast64_t bytes;  /* of the segments, without damaged ones that were put aside */
         atomic_uint_fast64_t queued; /* bytes of deliveries that wait to be written */
         atomic_uint_fast64_t segments;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/directory.h"
 #include "base/log.h"
@@ -18,6 +19,19 @@ struct spool {
         struct spool_writer *writer;
         struct spool_drain *drain; /* NULL until spool_start_draining() */
 };
+
+/* Note which directory this is, so that others can tell whether a path leads to it. */
+static void
+identify(struct spool *spool)
+{
+        struct stat opened;
+
+        spool->stats.directory = spool->path;
+        if (fstat(spool_directory_fd(spool->directory), &opened) != 0)
+                return;
+        spool->stats.device = opened.st_dev;
+        spool->stats.inode = opened.st_ino;
+}
 
 /* A segment with a number above SPOOL_NUMBER_MAX would be written, and found by no reader. */
 #define LAST_NUMBER (SPOOL_NUMBER_MAX - (UINT64_C(1) << 40))
@@ -63,6 +77,8 @@ spool_open(const char *path, uint64_t max_bytes, struct error *error)
         spool_stats_init(&spool->stats, max_bytes);
         if (directory_make(path, error) == 0)
                 spool->directory = spool_directory_open(path, 1, error);
+        if (spool->directory != NULL)
+                identify(spool);
         if (spool->directory != NULL && take_stock(spool, path, error) == 0)
                 spool->writer = spool_writer_new(spool->directory, &spool->stats, spool->old + 1, error);
         if (spool->writer != NULL)

@@ -46,7 +46,6 @@ struct spool_drain {
         struct kept_segments kept;
         struct noted_damage damage;
         int64_t ended_ms; /* monotonic: when the segment that was being written was last ended */
-        int is_displaced; /* see spool_place_watch() */
 };
 
 static void
@@ -329,7 +328,6 @@ take_segment(struct spool_drain *drain)
                 spool_stats_clear(drain->stats);
                 close_producer(drain); /* an idle one would keep its connections */
                 drain_producer_forget_failures(&drain->appends);
-                spool_place_watch(drain->directory, drain->stats, &drain->is_displaced);
                 return;
         }
         number = choose_segment(drain);
@@ -359,6 +357,8 @@ send_records(struct spool_drain *drain)
 static void
 take_turn(struct spool_drain *drain)
 {
+        if (drain->writer != NULL)
+                spool_place_watch(drain->directory, drain->stats);
         take_segment(drain);
         heartbeat_beat(&drain->watch.heartbeat); /* it has waited for the disk */
         if (drain->segment != NULL && clock_monotonic_ms() >= drain->pause_until && has_producer(drain))

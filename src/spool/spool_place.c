@@ -79,13 +79,12 @@ spool_place_check(const struct config *config, problems_reporter *report)
 }
 
 void
-spool_place_watch(const struct spool_directory *directory, struct spool_stats *stats, int *is_displaced)
+spool_place_watch(const struct spool_directory *directory, struct spool_stats *stats)
 {
-        const int was_displaced = *is_displaced;
+        const int is_displaced = !spool_directory_is_in_place(directory);
         char quoted[LOG_QUOTED_SIZE];
 
-        *is_displaced = !spool_directory_is_in_place(directory);
-        if (was_displaced || !*is_displaced)
+        if (atomic_exchange(&stats->is_displaced, is_displaced) || !is_displaced)
                 return;
         atomic_fetch_add(&stats->errors[SPOOL_ERROR_PLACE], 1);
         log_error("the directory of the spool was renamed, deleted or replaced directory=%s",

@@ -15,9 +15,9 @@
 int spool_place_check(const struct config *config, problems_reporter *report) MUST_CHECK;
 
 /*
- * Look whether the open directory is still in its place, and log and count that it is there no more, once.
- * *is_displaced says what was seen before. Before Kafka is away, nothing else would find out.
+ * Look whether the open directory is still in its place, note it in the figures, and log and count once that
+ * it is there no more. Before a delivery is to be stored, nothing else would find out.
  */
-void spool_place_watch(const struct spool_directory *directory, struct spool_stats *stats, int *is_displaced);
+void spool_place_watch(const struct spool_directory *directory, struct spool_stats *stats);
 
 #endif

@@ -2195,7 +2195,7 @@ def test_file_of_the_daemons_user_without_a_right_for_it(router_of_nobody, autho
     expect(router_of_nobody(), EX_NOPERM, f"remedy: chmod u+r {file}")
 
 
-@pytest.mark.parametrize("mode, remedy", [(0o710, "usermod -aG daemon nobody && systemctl restart gatepostd"),
+@pytest.mark.parametrize("mode, remedy", [(0o710, "usermod -aG daemon nobody, and then: systemctl restart gatepostd"),
                                           (0o700, "setfacl -m u:nobody:x {private}")])
 def test_group_of_others_is_left_as_it_is(router_of_nobody, authority, mode, remedy):
     """Its members, such as those of Debian's ssl-cert, would lose their access or gain one."""
@@ -2254,8 +2254,8 @@ def test_group_that_the_daemons_process_has_not_yet_takes_a_restart(router_of_no
     groups.write_text(pathlib.Path("/etc/group").read_text() + "gatepost-tests:x:54322:nobody\n")
     report = {"userId": 65534, "groupIds": [65534]}
     checkup = router_of_nobody(report, 54322, ["unshare", "--mount", "sh", "-ec", f'mount --bind {groups} /etc/group; exec "$@"', "sh"])
-    expect(checkup, EX_NOPERM, "cannot read it: Permission denied; remedy: systemctl restart gatepostd: nobody is a member of a group "
-           "that may, and was not when gatepostd started")
+    expect(checkup, EX_NOPERM, "cannot read it: Permission denied; remedy: nobody is a member of a group that may, and was not when "
+           "gatepostd started: systemctl restart gatepostd")
 
 
 def test_groups_of_a_daemon_that_does_not_say_them_are_those_of_its_user(router_of_nobody):

@@ -1,6 +1,8 @@
 """gatepost doctor, while Kafka is so slow that the receiver answers 200 from its spool."""
 
 import contextlib
+import pathlib
+import shutil
 
 import pytest
 from cluster import Cluster
@@ -9,6 +11,7 @@ import waiting
 from installation import Installation
 from proxy import Proxies
 from reloading import reload
+from signing import Delivery
 from test_doctor import EX_CONFIG, EX_UNAVAILABLE, by_sockets, examine, expect, file_of, status_of
 
 
@@ -17,6 +20,7 @@ def slow(tmp_path):
     """A daemon with a spool, whose connections to the broker lead through proxies."""
     with Cluster(proxied=True) as cluster, Proxies(cluster) as proxies:
         each = Installation(tmp_path, cluster.proxied_bootstrap)
+        each.direct_bootstrap = cluster.bootstrap
         config = by_sockets(each)
         config["receiver"].update(ack_timeout="1s", spool=str(tmp_path / "spool"))
         config["receiver"]["listen"] = [config["receiver"]["listen"], "127.0.0.1:0"]
@@ -69,11 +73,58 @@ def test_spool_that_is_moved_while_deliveries_wait_in_it(slow):
     hold_appends(proxies, held)
     daemon.accept()
     waiting.until(lambda: status_of(daemon)["spool"]["segments"] > 0, 60, "a delivery in the spool")
+    old = daemon.config["receiver"]["spool"]
     daemon.config["receiver"]["spool"] = str(daemon.config.directory / "larger")
     reload(daemon)
     (warning,) = [line for line in examine(installation, file_of(daemon), "--no-send").having("!") if "only a restart applies" in line]
-    assert "[receiver] spool: its spool has deliveries, which a restart drains only with the same `spool`" in warning
-    assert "gatepost spool drain" in warning
+    assert f"[receiver] spool: a restart does not drain the deliveries in {old}, because `spool` of the file does not lead there: wait until " in warning
+    assert warning.endswith(f": systemctl restart gatepostd; or do that at once, and then: gatepost spool drain {old}")
+
+
+def test_restart_that_would_leave_deliveries_behind_is_no_remedy(slow):
+    """Not on the last line either, nor before the file with the other `spool` is loaded."""
+    installation, daemon, proxies, _ = slow
+    old = pathlib.Path(daemon.config["receiver"]["spool"])
+    proxies.freeze()
+    waiting.until(lambda: daemon.post(Delivery()).status == 200, 60, "the answer 200")
+    waiting.until(lambda: status_of(daemon)["spool"]["records"] > 0, 60, "a delivery in the spool")
+    waiting.until(lambda: status_of(daemon)["kafkaProblem"], 60, "the daemon's trouble with Kafka")
+    daemon.config["kafka"]["bootstrap.servers"] = installation.direct_bootstrap
+    shutil.copyfile(daemon.config.write(), file_of(daemon))
+    assert remedy_of(installation, daemon) == RESTART, "the same spool is drained"
+
+    daemon.config["receiver"]["spool"] = str(old.with_name("larger"))
+    shutil.copyfile(daemon.config.write(), file_of(daemon))
+    moved = (f"a restart does not drain the deliveries in {old}, because `spool` of the file does not lead there: wait until gatepost status "
+             f"shows none, and then: {RESTART}; or do that at once, and then: gatepost spool drain {old}")
+    assert remedy_of(installation, daemon) == moved
+    reload(daemon)
+    assert remedy_of(installation, daemon) == moved
+
+    old.with_name("larger").symlink_to(old)
+    assert remedy_of(installation, daemon) == RESTART, "another path to the same directory"
+
+    old.rename(old.with_name("mislaid"))
+    waiting.until(lambda: not status_of(daemon)["spool"]["inPlace"], 60, "the daemon to notice it, while nothing is delivered")
+    assert remedy_of(installation, daemon).startswith(f"a restart does not drain the deliveries in the directory that was at {old}: wait until ")
+    daemon.config["receiver"]["spool"] = str(old)
+    shutil.copyfile(daemon.config.write(), file_of(daemon))
+    assert remedy_of(installation, daemon) == (
+        f"a restart does not drain the deliveries in the directory that was at {old}: put it back there first, or unmount what hides it "
+        f"(if it was deleted, they are lost), and then: {RESTART}")
+    old.with_name("mislaid").rename(old)
+    waiting.until(lambda: status_of(daemon)["spool"]["inPlace"], 60, "the daemon to notice it")
+    assert remedy_of(installation, daemon) == RESTART
+
+
+RESTART = "systemctl restart gatepostd (changes in [kafka] need a restart)"
+
+
+def remedy_of(installation, daemon):
+    """Of a daemon that uses Kafka with an earlier configuration; its file has one by which Kafka can be reached."""
+    checkup = examine(installation, file_of(daemon), "--no-send")
+    expect(checkup, EX_UNAVAILABLE, "daemon /readyz: gatepostd does not reach Kafka (")
+    return checkup.cause.partition("; remedy: ")[2]
 
 
 def test_directory_that_is_replaced_while_kafka_works_is_reported(installation):
