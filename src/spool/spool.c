@@ -104,12 +104,16 @@ struct place {
 static struct place
 describe(const struct spool *spool)
 {
-        char *remedy = mem_printf("gatepost spool drain %s", spool->path);
+        char *path = spool_directory_find(spool->directory);
+        char *remedy = path == NULL
+                           ? mem_printf("put the directory back that was at %s, and drain it", spool->path)
+                           : mem_printf("gatepost spool drain %s", path);
         struct place place;
 
         (void)log_quote(spool->path, place.directory);
         (void)log_quote(remedy, place.remedy);
         free(remedy);
+        free(path);
         return place;
 }
 
@@ -131,7 +135,12 @@ log_left(const struct spool *spool)
         struct place place = describe(spool);
         uint64_t n_segments = atomic_load(&spool->stats.segments);
 
-        if (n_segments > 0)
+        if (n_segments > 0 && !spool_directory_is_in_place(spool->directory))
+                log_warning(
+                    "segments are left in a directory that is out of place; the next start does not drain it "
+                    "segments=%" PRIu64 " was=%s otherwise=%s",
+                    n_segments, place.directory, place.remedy);
+        else if (n_segments > 0)
                 log_warning("segments are left in the spool; the next start drains them, if it uses it "
                             "segments=%" PRIu64 " directory=%s otherwise=%s",
                             n_segments, place.directory, place.remedy);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +225,22 @@ int
 spool_directory_is_in_place(const struct spool_directory *directory)
 {
         return spool_directory_is_at(directory, directory->path);
+}
+
+char *
+spool_directory_find(const struct spool_directory *directory)
+{
+        char link[40], target[PATH_MAX];
+        ssize_t len;
+
+        if (spool_directory_is_in_place(directory))
+                return mem_strdup(directory->path);
+        (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", directory->fd);
+        len = readlink(link, target, sizeof(target) - 1);
+        if (len <= 0)
+                return NULL;
+        target[len] = '\0';
+        return spool_directory_is_at(directory, target) ? mem_strdup(target) : NULL;
 }
 
 int

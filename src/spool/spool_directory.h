@@ -72,6 +72,12 @@ void spool_listing_free(struct spool_listing *listing);
 int spool_directory_is_in_place(const struct spool_directory *directory);
 int spool_directory_is_at(const struct spool_directory *directory, const char *path);
 
+/*
+ * Return a path that leads to this directory: the one that was opened, or that to which it was renamed; NULL
+ * if none is known, as when it was deleted or is hidden by a mount. The caller frees it.
+ */
+char *spool_directory_find(const struct spool_directory *directory) MUST_CHECK;
+
 /* Create the file of a segment. Return its descriptor, or -1 with errno set. */
 int spool_directory_create(const struct spool_directory *directory, uint64_t number) MUST_CHECK;
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import pathlib
+import re
 import shutil
 
 import pytest
@@ -115,6 +116,42 @@ def test_restart_that_would_leave_deliveries_behind_is_no_remedy(slow):
     old.with_name("mislaid").rename(old)
     waiting.until(lambda: status_of(daemon)["spool"]["inPlace"], 60, "the daemon to notice it")
     assert remedy_of(installation, daemon) == RESTART
+
+
+def test_log_names_the_directory_in_which_segments_are_left(slow):
+    """Another one is at its path by then."""
+    installation, daemon, proxies, held = slow
+    spool = pathlib.Path(daemon.config["receiver"]["spool"])
+    mislaid = spool.with_name("mislaid")
+    hold_appends(proxies, held)
+    daemon.accept(delivery := Delivery())
+    waiting.until(lambda: status_of(daemon)["spool"]["segments"] > 0, 60, "a delivery in the spool")
+    spool.rename(mislaid)
+    spool.mkdir(0o700)
+    daemon.config["receiver"]["spool"] = str(spool.with_name("larger"))
+    reload(daemon)
+    daemon.stop()
+    (after,) = re.findall('after_the_restart="gatepost (.*)"', daemon.log)
+    ((was, otherwise),) = re.findall(
+        " segments are left in a directory that is out of place; the next start does not drain it "
+        'segments=1 was="(.*)" otherwise="gatepost (.*)"', daemon.log)
+    assert (was, otherwise) == (str(spool), f"spool drain {mislaid}") and after == otherwise
+    done = installation.gatepost(*otherwise.split(), "--bootstrap", installation.direct_bootstrap, config=file_of(daemon))
+    assert done.returncode == 0 and not list(mislaid.glob("*.spool")), done
+    assert [each.value for each in installation.kafka.read(installation.kafka.deliveries)] == [delivery.body]
+
+
+def test_log_names_no_command_for_segments_that_no_path_leads_to(slow):
+    installation, daemon, proxies, held = slow
+    spool = pathlib.Path(daemon.config["receiver"]["spool"])
+    hold_appends(proxies, held)
+    daemon.accept()
+    waiting.until(lambda: status_of(daemon)["spool"]["segments"] > 0, 60, "a delivery in the spool")
+    shutil.rmtree(spool)
+    spool.mkdir(0o700)
+    daemon.stop()
+    (line,) = [each for each in daemon.log.splitlines() if " otherwise=" in each]
+    assert line.endswith(f' otherwise="put the directory back that was at {spool}, and drain it"')
 
 
 RESTART = "systemctl restart gatepostd (changes in [kafka] need a restart)"
