@@ -86,6 +86,15 @@ doctor_spool_check(struct doctor *doctor)
         if (doctor->config->spool == NULL || json_tree_get(doctor->status, "spool") == NULL)
                 return;
         doctor_begin(doctor, "spool", "%s", doctor->config->spool);
+        if (of(doctor, "lostRecords") > 0) {
+                doctor_warn(
+                    doctor,
+                    "%.0f deliveries that were answered 200 are lost since gatepostd was started: their "
+                    "segments were deleted, moved or cannot be read back; journalctl -u @UNIT@ says when, "
+                    "and the service has the deliveries of that time",
+                    of(doctor, "lostRecords"));
+                doctor_begin(doctor, "spool", "%s", doctor->config->spool);
+        }
         if (of(doctor, "damagedSegments") > 0)
                 doctor_warn(
                     doctor,

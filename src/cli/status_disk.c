@@ -51,6 +51,9 @@ print_spool_faults(const struct json_value *spool)
         if (status_number(spool, "damagedSegments") != 0)
                 printf("  damaged segments: %.0f, %.0f bytes unreadable\n",
                        status_number(spool, "damagedSegments"), status_number(spool, "lostBytes"));
+        if (status_number(spool, "lostRecords") != 0)
+                printf("  deliveries lost, which were answered 200: %.0f\n",
+                       status_number(spool, "lostRecords"));
 }
 
 void

@@ -43,9 +43,9 @@
       ...(status.state ? { stateFiles: status.state.files, stateBytes: status.state.bytes, stateErrors: status.state.errors } : {}) };
   }
 
-  const countSpooled = ({ records, written, drained, refusedRecords, segments, uncountedSegments, damagedSegments, errors }) => ({
+  const countSpooled = ({ records, written, drained, refusedRecords, segments, uncountedSegments, damagedSegments, lostRecords, errors }) => ({
     "spool/records": records, "spool/written": written, "spool/drained": drained, "spool/refused": refusedRecords, "spool/segments": segments,
-    "spool/uncounted": uncountedSegments, "spool/damaged": damagedSegments,
+    "spool/uncounted": uncountedSegments, "spool/damaged": damagedSegments, "spool/lost": lostRecords,
     ...Object.fromEntries(Object.entries(errors).map(([name, n]) => [`spoolError/${name}`, n])) });
 
   const numbersOf = (status) => ({ ...(status.requests ? countRequests(Object.values(status.requests)) : {}),
@@ -292,7 +292,7 @@
     fillCounts("spooled", [countRow(numbers, "spool/records", "deliveries not in Kafka yet", "level"), countRow(numbers, "spool/written", "written"),
       countRow(numbers, "spool/drained", "drained"), countRow(numbers, "spool/refused", "refused by Kafka", "level"),
       countRow(numbers, "spool/segments", "segments", "level"), countRow(numbers, "spool/uncounted", "segments to be counted", "level"),
-      countRow(numbers, "spool/damaged", "damaged segments", "level"), ...countRows(numbers, "spoolError").map((row) => ({ ...row, name: `error: ${row.name}` }))]);
+      countRow(numbers, "spool/damaged", "damaged segments", "level"), countRow(numbers, "spool/lost", "deliveries lost"), ...countRows(numbers, "spoolError").map((row) => ({ ...row, name: `error: ${row.name}` }))]);
     fillFacts("spool-facts", [["size", `${size(bytes)} of ${size(limitBytes)}`], ...(spoolingSinceSeconds ? [["in use", { text: "began ", at: spoolingSinceSeconds }]] : []),
       ...(oldestSeconds ? [["oldest", { text: "received ", at: oldestSeconds }]] : []), ...(lostBytes ? [["lost", size(lostBytes)]] : []),
       ...(syncSeconds.count ? [["disk", `half within ${time(syncSeconds.p50)}, 99 % within ${time(syncSeconds.p99)}`]] : [])].map((cells) => ({ cells })));
@@ -324,10 +324,11 @@
 
   const isWell = ({ state }) => ["routing", "restoring", "standby"].includes(state);
 
-  function spoolWarnings({ spoolingSinceSeconds, records, bytes, limitBytes, refusedRecords, damagedSegments }) {
+  function spoolWarnings({ spoolingSinceSeconds, records, bytes, limitBytes, refusedRecords, damagedSegments, lostRecords }) {
     return [spoolingSinceSeconds && `deliveries only on this machine's disk: ${grouped(records)}`,
       bytes > limitBytes / 2 && `the spool has ${size(bytes)} of ${size(limitBytes)}`, refusedRecords && `Kafka refuses ${plural(refusedRecords, "record")} of the spool`,
-      damagedSegments && `${plural(damagedSegments, "segment")} of the spool damaged`].filter((text) => text);
+      damagedSegments && `${plural(damagedSegments, "segment")} of the spool damaged`,
+      lostRecords && `${plural(lostRecords, "record")} lost from the spool`].filter((text) => text);
   }
 
   // What an operator should look at although all roles are ready.

@@ -15,7 +15,7 @@ struct row {
         uint64_t value;
 };
 
-#define N_ROWS 10
+#define N_ROWS 11
 
 static void
 list_rows(const struct spool_stats *stats, struct row rows[N_ROWS])
@@ -40,6 +40,9 @@ list_rows(const struct spool_stats *stats, struct row rows[N_ROWS])
              "damagedSegments", atomic_load(&stats->damaged)},
             {"lost_bytes_total", "counter", "Bytes of damaged segments that are not intact any more.",
              "lostBytes", atomic_load(&stats->lost_bytes)},
+            {"lost_records_total", "counter",
+             "Spooled deliveries that cannot be read back, because their segment was deleted or fails.",
+             "lostRecords", atomic_load(&stats->lost_records)},
         };
 
         for (size_t i = 0; i < N_ROWS; i++)

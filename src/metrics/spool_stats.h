@@ -38,7 +38,9 @@ struct spool_stats {
         atomic_uint_fast64_t errors[SPOOL_N_ERRORS];
         atomic_uint_fast64_t damaged;    /* damaged segments, put aside or still being drained */
         atomic_uint_fast64_t lost_bytes; /* of damaged segments, found unreadable by this process */
-        struct histogram sync;           /* ns: to write and sync the deliveries of one turn */
+        /* Records that were answered 200 and cannot be read back, as their segment was deleted. */
+        atomic_uint_fast64_t lost_records;
+        struct histogram sync; /* ns: to write and sync the deliveries of one turn */
 };
 
 /* max_bytes is spool_max. */

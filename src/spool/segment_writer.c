@@ -92,6 +92,13 @@ note_abandoned(struct segment_writer *writer, uint64_t number)
         pthread_mutex_unlock(&writer->mutex);
 }
 
+/* Whether the segment that is being written has no name any more. */
+static int
+is_deleted(const struct segment_writer *writer, struct stat *status)
+{
+        return fstat(writer->fd, status) != 0 || status->st_nlink == 0;
+}
+
 /*
  * Write no more to the segment after a failure. What was answered must be there: read it back from the disk.
  * A segment without any such is deleted, so that a full disk does not fill with empty ones.
@@ -102,7 +109,7 @@ abandon_segment(struct segment_writer *writer)
         uint64_t number = atomic_load(&writer->number), readable, left;
         char name[SPOOL_NAME_SIZE];
         struct stat status;
-        int is_there = fstat(writer->fd, &status) == 0 && status.st_nlink > 0, is_left = is_there;
+        int is_there = !is_deleted(writer, &status), is_left = is_there;
 
         left = is_there ? (uint64_t)status.st_size : 0;
         atomic_fetch_add(&writer->stats->bytes, left);
@@ -118,11 +125,13 @@ abandon_segment(struct segment_writer *writer)
                 }
         } else {
                 readable = count_readable(writer, number);
-                if (readable < writer->n_answered)
+                if (readable < writer->n_answered) {
+                        atomic_fetch_add(&writer->stats->lost_records, writer->n_answered - readable);
                         log_error("deliveries that were answered 200 cannot be read back from the spool "
                                   "segment=%s answered=%llu readable=%llu",
                                   spool_directory_name(number, name), (unsigned long long)writer->n_answered,
                                   (unsigned long long)readable);
+                }
         }
         if (!is_there) {
                 spool_stats_reduce(&writer->stats->segments, 1);
@@ -262,7 +271,7 @@ find_displacement(const struct segment_writer *writer)
 
         if (!spool_directory_is_in_place(writer->directory))
                 return "the directory was renamed, deleted or replaced; restore it";
-        if (fstat(writer->fd, &status) != 0 || status.st_nlink == 0)
+        if (is_deleted(writer, &status))
                 return "the segment was deleted";
         return NULL;
 }
@@ -308,6 +317,7 @@ segment_writer_end(struct segment_writer *writer)
         struct segment_record seal = {.synced = writer->synced, .offset = writer->size};
         uint8_t head[SEGMENT_HEAD_SIZE];
         char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
+        struct stat status;
 
         if (writer->fd < 0)
                 return;
@@ -323,6 +333,11 @@ segment_writer_end(struct segment_writer *writer)
                 return;
         }
         atomic_fetch_add(&writer->stats->bytes, sizeof(head));
+        writer->size += sizeof(head);
+        if (is_deleted(writer, &status)) {
+                abandon_segment(writer);
+                return;
+        }
         (void)close(writer->fd);
         writer->fd = -1;
         note_end(writer);

@@ -88,10 +88,7 @@ has_producer(struct spool_drain *drain)
         return 0;
 }
 
-/*
- * Leave a segment behind, with the records that Kafka refuses, until begin_segment(), and take the next.
- * segment is NULL if it could not be opened.
- */
+/* Leave a segment behind, with refused records, until begin_segment(). segment is NULL if it did not open. */
 static void
 keep(struct spool_drain *drain, uint64_t number, struct segment_drain *segment, int is_counted,
      const char *reason)
@@ -178,6 +175,8 @@ choose_segment(struct spool_drain *drain)
                 atomic_store(&drain->state, SPOOL_DRAIN_WORKING);
         else
                 atomic_store(&drain->state, choice.n_others > 0 ? SPOOL_DRAIN_KEPT : SPOOL_DRAIN_EMPTY);
+        if (listing.n_segments == 0 && finishing == 0 && drain->writer != NULL)
+                spool_writer_note_missing(drain->writer, limit);
         spool_listing_free(&listing);
         return chosen;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/process.h"
 
@@ -307,6 +308,23 @@ int
 spool_writer_has_sealed(const struct spool_writer *writer, uint64_t number)
 {
         return segment_writer_has_sealed(writer->segment, number);
+}
+
+void
+spool_writer_note_missing(struct spool_writer *writer, uint64_t limit)
+{
+        struct spool_stats *stats = writer->stats;
+        uint64_t segments = atomic_load(&stats->segments), records = atomic_load(&stats->records);
+
+        if (segments == 0 || spool_writer_segment(writer) != 0 || spool_writer_limit(writer) != limit)
+                return;
+        log_error("segments are missing from the spool: their deliveries are lost, unless they were moved "
+                  "segments=%llu deliveries=%llu",
+                  (unsigned long long)segments, (unsigned long long)records);
+        atomic_fetch_add(&stats->lost_records, records);
+        spool_stats_reduce(&stats->records, records);
+        spool_stats_reduce(&stats->uncounted, atomic_load(&stats->uncounted));
+        spool_stats_reduce(&stats->segments, segments);
 }
 
 void

@@ -73,6 +73,12 @@ uint64_t spool_writer_segment(const struct spool_writer *writer);
 /* Whether this process has ended the segment, with all of it synced. Any thread. */
 int spool_writer_has_sealed(const struct spool_writer *writer, uint64_t number);
 
+/*
+ * The directory has no segment below this limit, which spool_writer_limit() had returned before it was read.
+ * Unless another one was begun since, count the deliveries of the missing ones as lost. The drain's thread.
+ */
+void spool_writer_note_missing(struct spool_writer *writer, uint64_t limit);
+
 /* End the segment that is being written, soon, so that it can be drained. Any thread. */
 void spool_writer_end_segment(struct spool_writer *writer);
 

@@ -154,6 +154,28 @@ def test_log_names_no_command_for_segments_that_no_path_leads_to(slow):
     assert line.endswith(f' otherwise="put the directory back that was at {spool}, and drain it"')
 
 
+@pytest.mark.parametrize("is_deleted_at_once", [True, False])
+def test_deliveries_that_are_lost_with_the_directory_are_counted(slow, is_deleted_at_once):
+    """It is deleted while a segment is written, or when all of them have ended."""
+    installation, daemon, proxies, _ = slow
+    spool = pathlib.Path(daemon.config["receiver"]["spool"])
+    proxies.freeze()
+    for _ in range(3):
+        waiting.until(lambda: daemon.post(Delivery()).status == 200, 60, "the answer 200")
+    waiting.until(lambda: status_of(daemon)["spool"]["records"] == 3, 60, "the deliveries in the spool")
+    if not is_deleted_at_once:
+        waiting.until(lambda: " appending from the spool failed" in daemon.log, 60, "the segments to have ended")
+    shutil.rmtree(spool)
+    spool.mkdir(0o700)
+    waiting.until(lambda: status_of(daemon)["spool"]["lostRecords"] == 3, 60, lambda: status_of(daemon)["spool"])
+    proxies.thaw()
+    waiting.until(lambda: daemon.admin("/readyz").status == 200, 60, "the receiver")
+    assert daemon.metric("gatepost_spool_lost_records_total") == 3 and status_of(daemon)["spool"]["records"] == 0
+    checkup = examine(installation, file_of(daemon), "--no-send")
+    assert [line for line in checkup.having("!") if "3 deliveries that were answered 200 are lost" in line], checkup.lines
+    assert "\n  deliveries lost, which were answered 200: 3\n" in installation.gatepost("status", config=file_of(daemon)).stdout
+
+
 RESTART = "systemctl restart gatepostd (changes in [kafka] need a restart)"
 
 
