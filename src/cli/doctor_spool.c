@@ -3,7 +3,6 @@
 #include <sys/statvfs.h>
 #include <sysexits.h>
 
-#include "base/compiler.h"
 #include "cli/status.h"
 
 /*
@@ -19,22 +18,41 @@ of(const struct doctor *doctor, const char *name)
         return status_number(json_tree_get(doctor->status, "spool"), name);
 }
 
-/* Number of failures of the spool since the daemon was started, of a kind or of all. */
-static double
-failures_of(const struct doctor *doctor, const char *kind)
+/* Whether the daemon's directory has another place, or none; older ones do not say. */
+static int
+is_displaced(const struct doctor *doctor)
 {
-        return status_number(json_tree_get(json_tree_get(doctor->status, "spool"), "errors"), kind);
+        const struct json_value *spool = json_tree_get(doctor->status, "spool");
+
+        return json_tree_get(spool, "inPlace") != NULL && !status_flag(spool, "inPlace");
 }
 
+/* Number of failures of the spool since the daemon was started, without those that check_place() explains. */
 static double
 failures(const struct doctor *doctor)
 {
-        static const char *const kinds[] = {"full", "write", "sync", "place"};
-        double n = 0;
+        const struct json_value *errors = json_tree_get(json_tree_get(doctor->status, "spool"), "errors");
 
-        for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-                n += failures_of(doctor, kinds[i]);
-        return n;
+        if (errors == NULL)
+                return 0;
+        return status_sum(errors) - (is_displaced(doctor) ? status_number(errors, "place") : 0);
+}
+
+/* Return the path of the spool: the daemon's own, which the present file may have changed. */
+static const char *
+place_of(const struct doctor *doctor)
+{
+        const char *path = json_tree_text(json_tree_get(doctor->status, "spool"), "directory");
+
+        if (path != NULL)
+                return path;
+        return doctor->config->spool == NULL ? "" : doctor->config->spool; /* before version 0.2.0 */
+}
+
+static void
+begin(struct doctor *doctor)
+{
+        doctor_begin(doctor, "spool", "%s", place_of(doctor));
 }
 
 /*
@@ -47,11 +65,11 @@ check_space(struct doctor *doctor)
         double more = of(doctor, "limitBytes") - of(doctor, "bytes"), space;
         struct statvfs disk;
 
-        if (statvfs(doctor->config->spool, &disk) != 0)
+        if (statvfs(place_of(doctor), &disk) != 0)
                 return;
         space = (double)disk.f_bavail * (double)disk.f_frsize;
         if (disk.f_files > 0 && disk.f_favail == 0) {
-                doctor_begin(doctor, "spool", "%s", doctor->config->spool);
+                begin(doctor);
                 doctor_warn(
                     doctor,
                     "its file system has no inode left (df -i): deliveries that come when Kafka is away "
@@ -59,7 +77,7 @@ check_space(struct doctor *doctor)
         }
         if (space >= more)
                 return;
-        doctor_begin(doctor, "spool", "%s", doctor->config->spool);
+        begin(doctor);
         doctor_warn(
             doctor,
             "its disk has %.0f MiB left, and the spool may take %.0f MiB more: deliveries that come when "
@@ -67,64 +85,112 @@ check_space(struct doctor *doctor)
             space / MIB, more / MIB);
 }
 
-/* A restart opens the directory that is there then, and drains no other one. */
+/*
+ * Warn if the directory is not in its place. Putting it back helps; without deliveries in it, so does a
+ * restart, which opens the directory that is there then.
+ */
 static void
-report_displaced(struct doctor *doctor)
+check_place(struct doctor *doctor)
 {
-        doctor_warn(
-            doctor,
-            "since gatepostd was started, the directory, or a segment in it, was renamed, deleted or "
-            "replaced, and deliveries that come when Kafka is away are answered 503 until it is restored: "
-            "put it back, or unmount what hides it; %.0f deliveries are in it, which a restart does not "
-            "drain before that",
-            of(doctor, "records"));
+        static const char seen[] =
+            "since gatepostd was started, the directory was renamed, deleted, replaced or "
+            "hidden by a mount, and deliveries that come when Kafka is away are answered 503";
+
+        if (!is_displaced(doctor))
+                return;
+        begin(doctor);
+        if (of(doctor, "segments") > 0)
+                doctor_warn(
+                    doctor,
+                    "%s until it is put back; %.0f deliveries are in it, which a restart does not drain "
+                    "before that (if it was deleted, they are lost)",
+                    seen, of(doctor, "records"));
+        else
+                doctor_warn(
+                    doctor,
+                    "%s; no delivery is in it: put it back, or let gatepostd use the directory that is "
+                    "at `spool` now: %s",
+                    seen, doctor_restart(doctor));
 }
 
-void
-doctor_spool_check(struct doctor *doctor)
+/* Warn of deliveries that are lost, or may be. */
+static void
+check_losses(struct doctor *doctor)
 {
-        if (doctor->config->spool == NULL || json_tree_get(doctor->status, "spool") == NULL)
-                return;
-        doctor_begin(doctor, "spool", "%s", doctor->config->spool);
         if (of(doctor, "lostRecords") > 0) {
+                begin(doctor);
                 doctor_warn(
                     doctor,
                     "%.0f deliveries that were answered 200 are lost since gatepostd was started: their "
                     "segments were deleted, moved or cannot be read back; journalctl -u @UNIT@ says when, "
                     "and the service has the deliveries of that time",
                     of(doctor, "lostRecords"));
-                doctor_begin(doctor, "spool", "%s", doctor->config->spool);
         }
-        if (of(doctor, "damagedSegments") > 0)
+        if (of(doctor, "damagedSegments") > 0) {
+                begin(doctor);
                 doctor_warn(
                     doctor,
                     "%.0f damaged segments, with %.0f bytes that cannot be read: deliveries that were "
-                    "answered 200 may be lost; see gatepost spool check",
-                    of(doctor, "damagedSegments"), of(doctor, "lostBytes"));
-        else if (of(doctor, "uncountedSegments") > 0)
+                    "answered 200 may be lost; see gatepost spool check %s",
+                    of(doctor, "damagedSegments"), of(doctor, "lostBytes"), place_of(doctor));
+        }
+}
+
+/* Warn of deliveries that stay in the spool for another reason than that Kafka is away. */
+static void
+check_left(struct doctor *doctor)
+{
+        if (of(doctor, "uncountedSegments") > 0) {
+                begin(doctor);
                 doctor_warn(
                     doctor,
                     "%.0f segments of an earlier process are not read yet, and the deliveries in them wait, "
                     "besides %.0f others; if this stays, journalctl -u @UNIT@ says why: the segments may "
                     "belong to another user",
                     of(doctor, "uncountedSegments"), of(doctor, "records"));
-        else if (of(doctor, "refusedRecords") > 0)
+        }
+        if (of(doctor, "refusedRecords") > 0) {
+                begin(doctor);
                 doctor_warn(doctor, "Kafka refuses %.0f spooled deliveries: journalctl -u @UNIT@ says why",
                             of(doctor, "refusedRecords"));
-        else if (failures_of(doctor, "place") > 0)
-                report_displaced(doctor);
-        else if (failures(doctor) > 0)
+        }
+}
+
+/* Warn of deliveries that were not stored, or are stored at present. */
+static void
+check_use(struct doctor *doctor)
+{
+        if (failures(doctor) > 0) {
+                begin(doctor);
                 doctor_warn(
                     doctor,
-                    "it could not store deliveries %.0f times since gatepostd was started, and they were "
-                    "answered 503: journalctl -u @UNIT@ says why; is the disk full?",
+                    "it failed %.0f times since gatepostd was started, and deliveries that came then were "
+                    "answered 503: journalctl -u @UNIT@ says why; was the disk full, or the directory moved?",
                     failures(doctor));
-        else if (of(doctor, "spoolingSinceSeconds") > 0)
+        }
+        if (of(doctor, "spoolingSinceSeconds") > 0) {
+                begin(doctor);
                 doctor_warn(doctor,
                             "deliveries go to the spool rather than to Kafka: journalctl -u @UNIT@ says "
                             "why");
-        else
+        }
+}
+
+void
+doctor_spool_check(struct doctor *doctor)
+{
+        size_t n_before = doctor->report.n_results[DOCTOR_WARNING];
+
+        if (json_tree_get(doctor->status, "spool") == NULL)
+                return;
+        check_losses(doctor);
+        check_place(doctor);
+        check_left(doctor);
+        check_use(doctor);
+        if (doctor->report.n_results[DOCTOR_WARNING] == n_before) {
+                begin(doctor);
                 doctor_pass(doctor, "%.0f deliveries wait", of(doctor, "records"));
+        }
         check_space(doctor);
 }
 

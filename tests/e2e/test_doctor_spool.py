@@ -118,6 +118,25 @@ def test_restart_that_would_leave_deliveries_behind_is_no_remedy(slow):
     assert remedy_of(installation, daemon) == RESTART
 
 
+def test_damaged_segment_does_not_hide_that_the_directory_is_displaced(installation):
+    """Each has a line, about the directory of the daemon rather than that of the file."""
+    config = by_sockets(installation)
+    spool = config.directory / "spool"
+    spool.mkdir(0o700)
+    (spool / "0000000000000001.spool.damaged").write_bytes(b"no segment")
+    config["receiver"]["spool"] = str(spool)
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    spool.rename(spool.with_name("mislaid"))
+    waiting.until(lambda: not status_of(daemon)["spool"]["inPlace"], 60, "the daemon to notice it")
+    daemon.config["receiver"]["spool"] = str(spool.with_name("larger"))
+    reload(daemon)
+    lines = [line for line in examine(installation, file_of(daemon), "--no-send").lines if " spool " in line]
+    told = [line.partition(f"! spool {spool}: ")[2] for line in lines if not line.startswith("! daemon ")]
+    assert len(told) == 2 and told[0].startswith("1 damaged segments, ") and told[0].endswith(f"; see gatepost spool check {spool}"), lines
+    assert told[1].startswith("since gatepostd was started, the directory was renamed, "), lines
+
+
 def test_log_names_the_directory_in_which_segments_are_left(slow):
     """Another one is at its path by then."""
     installation, daemon, proxies, held = slow
@@ -141,17 +160,17 @@ def test_log_names_the_directory_in_which_segments_are_left(slow):
     assert [each.value for each in installation.kafka.read(installation.kafka.deliveries)] == [delivery.body]
 
 
-def test_log_names_no_command_for_segments_that_no_path_leads_to(slow):
-    installation, daemon, proxies, held = slow
-    spool = pathlib.Path(daemon.config["receiver"]["spool"])
-    hold_appends(proxies, held)
-    daemon.accept()
-    waiting.until(lambda: status_of(daemon)["spool"]["segments"] > 0, 60, "a delivery in the spool")
+def test_log_names_no_command_for_a_directory_that_no_path_leads_to(installation):
+    config = by_sockets(installation)
+    spool = config.directory / "spool"
+    config["receiver"]["spool"] = str(spool)
+    installation.create_topics(config)
+    daemon = installation.start(config)
     shutil.rmtree(spool)
     spool.mkdir(0o700)
-    daemon.stop()
-    (line,) = [each for each in daemon.log.splitlines() if " otherwise=" in each]
-    assert line.endswith(f' otherwise="put the directory back that was at {spool}, and drain it"')
+    daemon.config["receiver"]["spool"] = str(spool.with_name("larger"))
+    reload(daemon)
+    assert f' after_the_restart="put the directory back that was at {spool}, and drain it"\n' in daemon.log
 
 
 @pytest.mark.parametrize("is_deleted_at_once", [True, False])
@@ -198,7 +217,8 @@ def test_directory_that_is_replaced_while_kafka_works_is_reported(installation):
     event = " the directory of the spool was renamed, deleted or replaced directory="
     daemon.wait_for_log(event, 60)
     (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if line.startswith("! spool ")]
-    assert "the directory, or a segment in it, was renamed, deleted or replaced" in warning and "0 deliveries are in it, which a restart does not drain" in warning
+    assert " the directory was renamed, deleted, replaced or hidden by a mount, " in warning
+    assert warning.endswith("; no delivery is in it: put it back, or let gatepostd use the directory that is at `spool` now: systemctl restart gatepostd")
     spool.rmdir()
     spool.with_name("mislaid").rename(spool)
     daemon.accept()
