@@ -147,6 +147,7 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
             {"isolation.level", "read_committed", 0},
             {"statistics.interval.ms", "5000", 0},
             {"topic.metadata.refresh.interval.ms", CONSUMER_ORIGIN_REFRESH_MS, 0},
+            {"metadata.max.age.ms", CONSUMER_ORIGIN_MAX_AGE_MS, 0},
             {"topic.metadata.refresh.fast.interval.ms", CONSUMER_ORIGIN_FAST_REFRESH_MS, 0},
             {"partition.assignment.strategy", "range", 0},
             {"session.timeout.ms", KAFKA_SESSION_TIMEOUT_MS, 1},

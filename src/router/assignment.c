@@ -122,7 +122,9 @@ static int
 keep_waiting(const struct position *position, struct partition *partition, enum partition_trouble trouble,
              const char *reason, int64_t now_ms)
 {
-        int is_news = partition->trouble != trouble;
+        /* What was found by reading is told when the position says what to do about it. */
+        int is_news = partition->trouble != trouble ||
+                      (trouble == TROUBLE_OTHER_LOG && strcmp(partition->reason.text, reason) != 0);
 
         /*
          * An unavailable log may return as another one. If only an output topic fails, the log is available.
