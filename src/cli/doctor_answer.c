@@ -3,6 +3,10 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include "base/clock.h"
 #include "cli/receiver_url.h"
 #include "cli/service_answer.h"
 
@@ -29,8 +33,6 @@ static const struct {
      "gatepostd runs with other paths than the file, or a proxy changes them: systemctl reload @UNIT@",
      "path"},
     {429, EX_UNAVAILABLE, "the receiver has refused too many requests from this address", "wait some seconds",
-     NULL},
-    {502, EX_UNAVAILABLE, "a proxy cannot reach the receiver", "check the proxy's configuration and log",
      NULL},
     {503, EX_UNAVAILABLE, "the receiver cannot append to Kafka now",
      "see gatepost status, and journalctl -u @UNIT@", NULL},
@@ -62,6 +64,22 @@ advise_on_refusal(struct doctor *doctor, const struct config_source *source, siz
                     source->name, doctor->file, meanings[m].option);
 }
 
+/* gatepostd answers with an envelope that has a code; proxies do not. */
+static void
+report_proxy(struct doctor *doctor, const struct http_client_answer *answer)
+{
+        doctor_fail(doctor, EX_UNAVAILABLE,
+                    "answered %d, but not by gatepostd, whose answers have a code: by a proxy before the "
+                    "receiver, or another server",
+                    answer->status);
+        doctor_remedy(doctor, "see what answers at this URL, and why, by its configuration and log%s",
+                      answer->status == 502 || answer->status == 504 ? ": it may not reach the receiver"
+                      : answer->status == 400 &&
+                              (doctor->url == NULL || strncmp(doctor->url, "https:", 6) != 0)
+                          ? ": does it expect https?"
+                          : "");
+}
+
 static void
 report_refusal(struct doctor *doctor, const struct config_source *source,
                const struct http_client_answer *answer)
@@ -71,7 +89,12 @@ report_refusal(struct doctor *doctor, const struct config_source *source,
         size_t m = 0;
 
         service_error_read(answer->body, answer->len, &refusal);
-        code = refusal.code == NULL ? "no envelope of gatepostd" : refusal.code;
+        code = refusal.code;
+        if (code == NULL) {
+                report_proxy(doctor, answer);
+                service_error_clear(&refusal);
+                return;
+        }
         while (m < ARRAY_LEN(meanings) && meanings[m].status != answer->status)
                 m++;
         if (m == ARRAY_LEN(meanings)) {
@@ -108,6 +131,34 @@ report_other_server(struct doctor *doctor)
         doctor_remedy(doctor,
                       "see what answers at this URL: the path, and the proxies before the receiver; if "
                       "they change answers, use --no-send");
+}
+
+int
+doctor_answer_limits(const struct http_client_answer *answer)
+{
+        struct service_error refusal;
+        int result = 0;
+
+        if (answer->status == 429 || answer->status == 503) {
+                service_error_read(answer->body, answer->len, &refusal);
+                result = refusal.code == NULL;
+                service_error_clear(&refusal);
+        }
+        return result;
+}
+
+enum certificate_state
+doctor_answer_certificate(const struct http_client_answer *answer, struct error *error)
+{
+        BIO *text = answer->certificate == NULL ? NULL : BIO_new_mem_buf(answer->certificate, -1);
+        X509 *own = text == NULL ? NULL : PEM_read_bio_X509(text, NULL, NULL, NULL);
+        enum certificate_state state =
+            own == NULL ? CERTIFICATE_VALID
+                        : certificate_single_state(own, clock_now_ms() / 1000, "the certificate", error);
+
+        X509_free(own);
+        (void)BIO_free(text);
+        return state;
 }
 
 int

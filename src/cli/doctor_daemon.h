@@ -60,6 +60,13 @@ void doctor_quarantine_report(struct doctor *doctor, const char *where, const ch
 int doctor_answer_check(struct doctor *doctor, const struct sign_input *signing,
                         const struct http_client_answer *answer);
 
+/* Whether a proxy before the receiver has refused it, as it does when there are too many at once. */
+int doctor_answer_limits(const struct http_client_answer *answer);
+
+/* Return the state of the certificate of the URL, which may be a proxy's. Set error unless it is valid. */
+enum certificate_state doctor_answer_certificate(const struct http_client_answer *answer,
+                                                 struct error *error);
+
 /* Report that there is none. */
 void doctor_answer_missing(struct doctor *doctor, const struct http_client_answer *answer,
                            const struct error *error);

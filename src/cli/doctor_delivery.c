@@ -8,9 +8,6 @@
 #include <strings.h>
 #include <sysexits.h>
 
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/dial.h"
@@ -103,7 +100,16 @@ post(const struct own_url *to, const char *address, const struct sign_input *sig
 }
 
 /* What became of a delivery. After the last four, no other is sent to the same address. */
-enum outcome { ACCEPTED, REFUSED, THROTTLED, TIMED_OUT, UNREACHED, OUT_OF_REACH };
+/* From THROTTLED on, no more is sent there. */
+enum outcome {
+        ACCEPTED,
+        REFUSED,
+        THROTTLED,
+        LIMITED, /* one was accepted, and a proxy takes no more at once */
+        TIMED_OUT,
+        UNREACHED,
+        OUT_OF_REACH,
+};
 
 /* An address that could not be connected to, and why. */
 struct unreached {
@@ -151,21 +157,6 @@ note_unreached(struct sending *sending, int os_error, const struct error *error)
         return UNREACHED;
 }
 
-/* How long the certificate of the URL is valid, which may be a proxy's. */
-static enum certificate_state
-check_certificate(const struct http_client_answer *answer, struct error *error)
-{
-        BIO *text = answer->certificate == NULL ? NULL : BIO_new_mem_buf(answer->certificate, -1);
-        X509 *own = text == NULL ? NULL : PEM_read_bio_X509(text, NULL, NULL, NULL);
-        enum certificate_state state =
-            own == NULL ? CERTIFICATE_VALID
-                        : certificate_single_state(own, clock_now_ms() / 1000, "the certificate", error);
-
-        X509_free(own);
-        (void)BIO_free(text);
-        return state;
-}
-
 /* Return what became of a delivery. If it is accepted, the trail knows it; otherwise, this is reported. */
 static enum outcome
 judge(struct sending *sending, const struct sign_input *signing, const struct signature_key *key,
@@ -174,10 +165,12 @@ judge(struct sending *sending, const struct sign_input *signing, const struct si
         int64_t now_ms = clock_now_ms();
 
         sending->has_one_answered = 1;
+        if (sending->n_accepted > 0 && doctor_answer_limits(answer))
+                return LIMITED;
         if (!doctor_answer_check(sending->doctor, signing, answer))
                 return answer->status == 429 ? THROTTLED : REFUSED;
         if (sending->n_accepted++ == 0)
-                sending->certificate = check_certificate(answer, &sending->certificate_error);
+                sending->certificate = doctor_answer_certificate(answer, &sending->certificate_error);
         if (now_ms - sent_ms > sending->took_ms)
                 sending->took_ms = now_ms - sent_ms;
         doctor_trail_add(sending->trail, key, signing->delivery_id, sending->address, sent_ms, now_ms);
@@ -254,6 +247,7 @@ send_by_secret(struct sending *sending, const struct own_url *to, const struct c
         char id[BYTES_UUID_SIZE], *shown = uri_hide_secrets(to->url);
         int has_id = doctor_trail_choose(sending->trail, key, id);
         int64_t until_ms;
+        const char *more;
         enum outcome outcome;
 
         pause_after_refusal(sending);
@@ -268,10 +262,13 @@ send_by_secret(struct sending *sending, const struct own_url *to, const struct c
                 outcome = send_one(sending, to, source, key, has_id ? id : NULL);
         } while (outcome == ACCEPTED && (has_id = doctor_trail_choose(sending->trail, key, id)) &&
                  sending->took_ms < SLOW_MS && clock_monotonic_ms() < until_ms && !terminal_is_interrupted());
-        if (outcome == ACCEPTED && sending->certificate == CERTIFICATE_VALID)
-                doctor_pass(doctor, "answered 200 in %" PRId64 " ms", sending->took_ms);
-        else if (outcome == ACCEPTED)
-                doctor_warn(doctor, "answered 200 in %" PRId64 " ms; %s", sending->took_ms,
+        if (outcome != ACCEPTED && outcome != LIMITED)
+                return outcome;
+        more = outcome == LIMITED ? "; a proxy before the receiver does not take more at once" : "";
+        if (sending->certificate == CERTIFICATE_VALID)
+                doctor_pass(doctor, "answered 200 in %" PRId64 " ms%s", sending->took_ms, more);
+        else
+                doctor_warn(doctor, "answered 200 in %" PRId64 " ms%s; %s", sending->took_ms, more,
                             sending->certificate_error.text);
         return outcome;
 }
@@ -327,7 +324,7 @@ report_untried(const struct sending *sending)
         if (sending->n_untried == 0 || sending->outcome == UNREACHED || sending->outcome == OUT_OF_REACH)
                 return;
         doctor_begin(doctor, "delivery", "%s", sending->address == NULL ? "" : sending->address);
-        if (sending->outcome == THROTTLED)
+        if (sending->outcome == THROTTLED || sending->outcome == LIMITED)
                 doctor_skip(doctor, "%zu other secret%s not tried, as too many requests were refused",
                             sending->n_untried, plural);
         else

@@ -2,6 +2,8 @@
 
 import contextlib
 import ctypes
+import http.client
+import http.server
 import socket
 import ssl
 import threading
@@ -97,6 +99,50 @@ def test_url_that_refuses_too_many_gets_no_more(installation, two_sources, servi
     checkup = examine(installation, file_of(two_sources), *to(service))
     expect(checkup, EX_UNAVAILABLE, "delivery http://", "secret 1 of [source invoicing]: answered 429")
     assert len([line for line in checkup.lines if line.startswith("✗ delivery ")]) == 1
+    assert "- delivery: 1 other secret is not tried, as too many requests were refused" in checkup.lines, checkup.lines
+
+
+@pytest.mark.parametrize("status, words", [(400, ": does it expect https?"), (401, ""), (403, ""), (404, ""), (502, ": it may not reach the receiver"), (503, "")])
+def test_answer_of_a_proxy_is_not_explained_as_the_receivers(installation, two_sources, service, status, words):
+    """Else somebody changes the secret, although the proxy asks for a password."""
+    service.faults = [answers(status, body=b"<html>It does not work!</html>")] * 2
+    checkup = examine(installation, file_of(two_sources), *to(service))
+    expect(checkup, EX_UNAVAILABLE, "delivery http://", f"answered {status}, but not by gatepostd",
+           f"see what answers at this URL, and why, by its configuration and log{words}")
+    assert "secret_file" not in checkup.cause and "webhook_id" not in checkup.cause, checkup.cause
+
+
+def test_proxy_that_takes_few_deliveries_at_once_is_no_failure(installation, two_sources):
+    """As nginx with limit_req."""
+    taken = []
+
+    class Proxy(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["content-length"]))
+            if len(taken) > 1:
+                self.send_error(429)
+                return
+            taken.append(self.path)
+            onward = http.client.HTTPConnection(two_sources.address)
+            onward.request("POST", self.path, body, dict(self.headers))
+            answer = onward.getresponse()
+            content = answer.read()
+            self.send_response(answer.status)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            checkup = examine(installation, file_of(two_sources), "--to", f"http://127.0.0.1:{server.server_port}")
+        finally:
+            server.shutdown()
+    (line,) = [line for line in checkup.lines if line.startswith("✓ delivery ")]
+    assert checkup.status == 0 and line.endswith("; a proxy before the receiver does not take more at once"), checkup.lines
     assert "- delivery: 1 other secret is not tried, as too many requests were refused" in checkup.lines, checkup.lines
 
 
