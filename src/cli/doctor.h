@@ -35,6 +35,7 @@ struct doctor_report {
         int shows_waiting;        /* stdout is a terminal */
         int has_ticks;            /* UTF-8 */
         char *unit;               /* what @UNIT@ stands for */
+        char *command;            /* what @GATEPOST@ stands for */
         const char *name;         /* of the present result */
         int is_open;              /* it has begun, and not ended */
         char subject[DOCTOR_SUBJECT_SIZE];
@@ -76,7 +77,8 @@ void doctor_begin(struct doctor *doctor, const char *name, const char *subject, 
 
 /*
  * End the result and print it. After a failure, doctor_remedy() says what to do about it. In a detail and a
- * remedy, @UNIT@ stands for the systemd unit that runs gatepostd on this machine with the file.
+ * remedy, @UNIT@ stands for the systemd unit that runs gatepostd on this machine with the file, and
+ * @GATEPOST@ for how to call gatepost with the file: in commands that would do something else with another.
  */
 void doctor_pass(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 3);
 void doctor_note(struct doctor *doctor, const char *detail, ...) PRINTF_LIKE(2, 3);

@@ -19,14 +19,20 @@ doctor_doubled_stem(const char *event)
         return len > 2 && strcmp(event + len - 2, ".*") == 0 ? len - 2 : len;
 }
 
-/* Whether an event, which may be a family or *, has all kinds of another one. */
+/*
+ * Whether an event has all kinds of another one: * has all, and x.* has x and what begins with x and a dot.
+ * The name of a kind may begin with that of another one: reporting_batch.deadline.missed is not in
+ * reporting_batch.deadline.
+ */
 static int
 covers(const char *event, const char *other)
 {
         size_t len = doctor_doubled_stem(event);
 
-        return strcmp(event, "*") == 0 ||
-               (strncmp(event, other, len) == 0 && (doctor_doubled_stem(other) == len || other[len] == '.'));
+        if (strcmp(event, "*") == 0 || strcmp(event, other) == 0)
+                return 1;
+        return event[len] != '\0' && strncmp(event, other, len) == 0 &&
+               (doctor_doubled_stem(other) == len || other[len] == '.');
 }
 
 static int
@@ -147,7 +153,7 @@ explain_merging(const struct doctor *doctor, const struct group *group, const ch
                     "at once: systemctl reload @UNIT@",
                     source->name, doctor->file);
         command =
-            mem_printf("gatepost subscriptions ensure --rotate --url %s --events '%s' --secret-file %s%s",
+            mem_printf("@GATEPOST@ subscriptions ensure --rotate --url %s --events '%s' --secret-file %s%s",
                        for_command(url, "URL"), for_command(all, "LIST"),
                        source->n_secret_files == 1 && source->n_keys == 1 ? source->secret_files[0].path
                                                                           : "FILE",
@@ -168,10 +174,10 @@ warn_of_pair(struct doctor *doctor, const struct group *group, const struct subs
         char *url = uri_hide_secrets(b->url), *merging = explain_merging(doctor, group, b->url), *advice;
 
         if (spare != NULL)
-                advice =
-                    mem_printf("%.64s has all events of %.64s: if it has the secret of the source, gatepost "
-                               "subscriptions remove %.64s; if not, %s",
-                               kept->id, spare->id, spare->id, merging);
+                advice = mem_printf(
+                    "%.64s has all events of %.64s: if it has the secret of the source, @GATEPOST@ "
+                    "subscriptions remove %.64s; if not, %s",
+                    kept->id, spare->id, spare->id, merging);
         else
                 advice = mem_printf(
                     "neither has all events of the other, so remove neither before one webhook has "

@@ -324,9 +324,10 @@ check_directory(struct doctor *doctor, const struct identity *identity, const ch
                 report_denied(doctor, identity, what, code);
                 free(what);
                 if (!advise_restart(doctor, identity, on, W_OK | X_OK))
-                        doctor_remedy(doctor,
-                                      "install -d -o %s -m 0700 %s; %s must be able to enter those above it",
-                                      identity->name, path, identity->name);
+                        doctor_remedy(
+                            doctor, "%sinstall -d -o %s -m 0700 %s; %s must be able to enter those above it",
+                            on == path ? "" : "if it is on a disk of its own, mount that; else: ",
+                            identity->name, path, identity->name);
         }
         free(copy);
 }

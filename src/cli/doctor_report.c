@@ -97,7 +97,9 @@ doctor_report_begin(struct doctor_report *report, const char *file, int as_json)
 {
         const char *term = getenv("TERM");
 
-        *report = (struct doctor_report){.has_ticks = is_utf8(), .unit = command_unit(file)};
+        *report = (struct doctor_report){.has_ticks = is_utf8(),
+                                         .unit = command_unit(file),
+                                         .command = config_command(file)};
         report->shows_waiting =
             !as_json && isatty(STDOUT_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
         if (as_json) {
@@ -194,24 +196,30 @@ end_as(struct doctor_report *report, enum doctor_result result, const char *text
         (void)fflush(stdout);
 }
 
-/* Format a text, and write the name of the unit for each @UNIT@. */
+/* Write a text for each mark in another one. */
 static void
-format(const struct doctor_report *report, char text[DETAIL_SIZE], const char *pattern, va_list args)
+replace(char text[DETAIL_SIZE], const char *from, const char *mark, const char *by)
 {
-        static const char mark[] = "@UNIT@";
-        char formatted[DETAIL_SIZE];
-        const char *from = formatted, *at;
+        const char *at;
         size_t len = 0;
 
-        (void)vsnprintf(formatted, sizeof(formatted), pattern, args);
         text[0] = '\0';
         while ((at = strstr(from, mark)) != NULL && len < DETAIL_SIZE) {
-                len += (size_t)snprintf(text + len, DETAIL_SIZE - len, "%.*s%s", (int)(at - from), from,
-                                        report->unit);
-                from = at + sizeof(mark) - 1;
+                len += (size_t)snprintf(text + len, DETAIL_SIZE - len, "%.*s%s", (int)(at - from), from, by);
+                from = at + strlen(mark);
         }
         if (len < DETAIL_SIZE)
                 (void)snprintf(text + len, DETAIL_SIZE - len, "%s", from);
+}
+
+static void
+format(const struct doctor_report *report, char text[DETAIL_SIZE], const char *pattern, va_list args)
+{
+        char formatted[DETAIL_SIZE], half[DETAIL_SIZE];
+
+        (void)vsnprintf(formatted, sizeof(formatted), pattern, args);
+        replace(half, formatted, "@UNIT@", report->unit);
+        replace(text, half, "@GATEPOST@", report->command);
 }
 
 static void
@@ -385,5 +393,6 @@ doctor_report_end(struct doctor_report *report)
         free(report->cause);
         free(report->remedy);
         free(report->unit);
+        free(report->command);
         return report->status;
 }

@@ -38,7 +38,7 @@ describe(const struct doctor *doctor, const struct json_value *spool, const char
         if (directory == NULL) /* before version 0.2.0 */
                 return mem_printf("its spool has deliveries, which a restart drains only with the same "
                                   "`spool`: if that changes, wait until gatepost status shows none, or drain "
-                                  "the old directory afterwards with gatepost spool drain; %s",
+                                  "the old directory afterwards with @GATEPOST@ spool drain; %s",
                                   how);
         if (is_drained(config, spool, directory))
                 return mem_strdup(how);
@@ -46,12 +46,12 @@ describe(const struct doctor *doctor, const struct json_value *spool, const char
                 return mem_printf(
                     "a restart does not drain the deliveries in %s, because `spool` of the file "
                     "does not lead there: wait until gatepost status shows none, and then: %s; "
-                    "or do that at once, and then: gatepost spool drain %s",
+                    "or do that at once, and then: @GATEPOST@ spool drain %s",
                     directory, how, directory);
         if (config->spool == NULL || strcmp(config->spool, directory) != 0)
                 return mem_printf("a restart does not drain the deliveries in the directory that was at %s: "
                                   "wait until gatepost status shows none, and then: %s; or do that at once, "
-                                  "and then: gatepost spool drain with the path that it has now",
+                                  "and then: @GATEPOST@ spool drain with the path that it has now",
                                   directory, how);
         return mem_printf("a restart does not drain the deliveries in the directory that was at %s: put it "
                           "back there first, or unmount what hides it (if it was deleted, they are lost), "
@@ -65,17 +65,25 @@ doctor_restart_as(struct doctor *doctor, const char *how)
         struct json_value *own =
             doctor->status == NULL && doctor->config != NULL ? doctor_daemon_status(doctor) : NULL;
         const struct json_value *status = doctor->status == NULL ? own : doctor->status, *spool;
+        const char *directory;
 
         spool = status == NULL || doctor_daemon_other(doctor, status) != NULL
                     ? NULL
                     : json_tree_get(status, "spool");
         free(doctor->restart);
+        directory = json_tree_text(spool, "directory");
         if (status_number(spool, "segments") + status_number(spool, "records") > 0)
                 doctor->restart = describe(doctor, spool, how);
+        else if (directory != NULL && !is_drained(doctor->config, spool, directory))
+                doctor->restart =
+                    mem_printf("%s, if gatepost status shows just before that the spool is "
+                               "empty: a restart does not drain %s%s",
+                               how, status_flag(spool, "inPlace") ? "" : "the directory that was at ",
+                               directory);
         else if (status == NULL && doctor->config != NULL && doctor->config->spool != NULL)
                 doctor->restart =
                     mem_printf("%s; if `spool` was changed before, then drain the old directory: "
-                               "gatepost spool drain DIR",
+                               "@GATEPOST@ spool drain DIR",
                                how);
         else
                 doctor->restart = mem_strdup(how);

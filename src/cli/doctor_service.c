@@ -112,16 +112,15 @@ report_webhook(struct doctor *doctor, const struct subscription_view *view)
 
         list_events(view, events, sizeof(events));
         if (view->shows_events && view->n_events == 0)
-                doctor_warn(
-                    doctor,
-                    "%.300s has no events, so it delivers nothing; replace all webhooks at the URL: gatepost "
-                    "subscriptions ensure --url URL --events LIST --secret-file FILE",
-                    url);
+                doctor_warn(doctor,
+                            "%.300s has no events, so it delivers nothing; replace all webhooks at the URL: "
+                            "@GATEPOST@ subscriptions ensure --url URL --events LIST --secret-file FILE",
+                            url);
         else if (unknown != NULL)
                 doctor_warn(doctor,
                             "%.300s has the event %.255s, for which there is no topic: its deliveries go to "
                             "quarantine as unknown-kind; give it a topic in [events] of %s, and create that: "
-                            "gatepost topics create",
+                            "@GATEPOST@ topics create",
                             url, unknown, doctor->file);
         else
                 doctor_pass(doctor, "%.300s has %s%s", url,
@@ -152,7 +151,7 @@ report_refused(struct doctor *doctor, const struct config_source *source,
                     doctor,
                     "add webhook_id = %.64s to [source %s] of %s if that is its receiver, then: "
                     "systemctl reload @UNIT@; leave the ids that are there, which may be of another "
-                    "account; gatepost subscriptions list shows all of this one",
+                    "account; @GATEPOST@ subscriptions list shows all of this one",
                     view->id, source->name, doctor->file);
         }
         free(url);
@@ -177,10 +176,11 @@ report_none(struct doctor *doctor, const struct config_source *source)
                     "service, by another URL, or of gatepost doctor or send",
                     source->path, n_accepted, n_accepted == 1 ? "y" : "ies");
         else
-                doctor_warn(doctor,
-                            "no webhook of the service has a URL that ends with %s, so nothing is delivered "
-                            "here: gatepost subscriptions ensure --url URL --events LIST --secret-file FILE",
-                            source->path);
+                doctor_warn(
+                    doctor,
+                    "no webhook of the service has a URL that ends with %s, so nothing is delivered "
+                    "here: @GATEPOST@ subscriptions ensure --url URL --events LIST --secret-file FILE",
+                    source->path);
 }
 
 static void

@@ -48,7 +48,7 @@ on_finding(const struct topic_finding *finding, void *arg)
         doctor_fail_as(doctor, report->state->hidden ? EX_NOPERM : EX_CONFIG, finding->text);
         if (report->state->hidden)
                 doctor_remedy(doctor,
-                              "allow it by kafka-acls.sh, or create the topic: gatepost topics create");
+                              "allow it by kafka-acls.sh, or create the topic: @GATEPOST@ topics create");
         else
                 doctor_remedy(doctor, "gatepost topics list shows what each topic needs");
 }

@@ -149,6 +149,13 @@ config_receive_needed(const struct config *config, int64_t max_record)
         return (max_record < fetched ? fetched : max_record) + CONFIG_ANSWER_BYTES;
 }
 
+char *
+config_command(const char *file)
+{
+        return strcmp(file, CONFIG_DEFAULT_FILE) == 0 ? mem_strdup("gatepost")
+                                                      : mem_printf("gatepost -c %s", file);
+}
+
 const struct config_source *
 config_find_source(const struct config *config, const char *name, size_t len)
 {

@@ -27,6 +27,9 @@ enum config_role { CONFIG_RECEIVER = 1, CONFIG_ROUTER = 2 };
 /* The configuration, unless -c names another. */
 #define CONFIG_DEFAULT_FILE SYSCONFDIR "/gatepost/gatepost.conf"
 
+/* Return how to call gatepost with a configuration file: `gatepost`, or `gatepost -c FILE`. To be freed. */
+char *config_command(const char *file);
+
 #define CONFIG_LISTEN_MAX 64
 
 /* Where to listen: an address of the family, or a path for AF_UNIX. */

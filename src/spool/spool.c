@@ -13,6 +13,7 @@
 
 struct spool {
         const char *path;
+        const char *file; /* the configuration; NULL until spool_start_draining() */
         struct spool_directory *directory;
         struct spool_stats stats;
         uint64_t old; /* the last segment of an earlier process; 0: none */
@@ -91,6 +92,7 @@ int
 spool_start_draining(struct spool *spool, const struct config *config, const char *bootstrap,
                      const struct spool_drain_owner *owner, struct error *error)
 {
+        spool->file = config->file;
         spool->drain = spool_drain_new(spool->directory, spool->writer, &spool->stats, spool->old, config,
                                        bootstrap, owner, error);
         return spool->drain == NULL ? -1 : 0;
@@ -105,14 +107,16 @@ static struct place
 describe(const struct spool *spool)
 {
         char *path = spool_directory_find(spool->directory);
+        char *command = config_command(spool->file == NULL ? CONFIG_DEFAULT_FILE : spool->file);
         char *remedy = path == NULL
                            ? mem_printf("put the directory back that was at %s, and drain it", spool->path)
-                           : mem_printf("gatepost spool drain %s", path);
+                           : mem_printf("%s spool drain %s", command, path);
         struct place place;
 
         (void)log_quote(spool->path, place.directory);
         (void)log_quote(remedy, place.remedy);
         free(remedy);
+        free(command);
         free(path);
         return place;
 }

@@ -79,7 +79,7 @@ def test_spool_that_is_moved_while_deliveries_wait_in_it(slow):
     reload(daemon)
     (warning,) = [line for line in examine(installation, file_of(daemon), "--no-send").having("!") if "only a restart applies" in line]
     assert f"[receiver] spool: a restart does not drain the deliveries in {old}, because `spool` of the file does not lead there: wait until " in warning
-    assert warning.endswith(f": systemctl restart gatepostd; or do that at once, and then: gatepost spool drain {old}")
+    assert warning.endswith(f": systemctl restart gatepostd; or do that at once, and then: gatepost -c {file_of(daemon)} spool drain {old}")
 
 
 def test_restart_that_would_leave_deliveries_behind_is_no_remedy(slow):
@@ -97,7 +97,7 @@ def test_restart_that_would_leave_deliveries_behind_is_no_remedy(slow):
     daemon.config["receiver"]["spool"] = str(old.with_name("larger"))
     shutil.copyfile(daemon.config.write(), file_of(daemon))
     moved = (f"a restart does not drain the deliveries in {old}, because `spool` of the file does not lead there: wait until gatepost status "
-             f"shows none, and then: {RESTART}; or do that at once, and then: gatepost spool drain {old}")
+             f"shows none, and then: {RESTART}; or do that at once, and then: gatepost -c {file_of(daemon)} spool drain {old}")
     assert remedy_of(installation, daemon) == moved
     reload(daemon)
     assert remedy_of(installation, daemon) == moved
@@ -116,6 +116,19 @@ def test_restart_that_would_leave_deliveries_behind_is_no_remedy(slow):
     old.with_name("mislaid").rename(old)
     waiting.until(lambda: status_of(daemon)["spool"]["inPlace"], 60, "the daemon to notice it")
     assert remedy_of(installation, daemon) == RESTART
+
+
+def test_restart_with_another_spool_is_for_an_empty_one(installation):
+    """A delivery may come between this command and the restart."""
+    config = by_sockets(installation)
+    config["receiver"]["spool"] = str(config.directory / "spool")
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    daemon.config["receiver"]["spool"] = str(config.directory / "larger")
+    reload(daemon)
+    (warning,) = [line for line in examine(installation, file_of(daemon), "--no-send").having("!") if "only a restart applies" in line]
+    assert warning.endswith(": systemctl restart gatepostd, if gatepost status shows just before that the spool is empty: a restart does not drain "
+                            f"{config.directory / 'spool'}")
 
 
 def test_damaged_segment_does_not_hide_that_the_directory_is_displaced(installation):
@@ -150,10 +163,10 @@ def test_log_names_the_directory_in_which_segments_are_left(slow):
     daemon.config["receiver"]["spool"] = str(spool.with_name("larger"))
     reload(daemon)
     daemon.stop()
-    (after,) = re.findall('after_the_restart="gatepost (.*)"', daemon.log)
+    (after,) = re.findall('after_the_restart="gatepost -c \\S+ (.*)"', daemon.log)
     ((was, otherwise),) = re.findall(
         " segments are left in a directory that is out of place; the next start does not drain it "
-        'segments=1 was="(.*)" otherwise="gatepost (.*)"', daemon.log)
+        'segments=1 was="(.*)" otherwise="gatepost -c \\S+ (.*)"', daemon.log)
     assert (was, otherwise) == (str(spool), f"spool drain {mislaid}") and after == otherwise
     done = installation.gatepost(*otherwise.split(), "--bootstrap", installation.direct_bootstrap, config=file_of(daemon))
     assert done.returncode == 0 and not list(mislaid.glob("*.spool")), done
@@ -218,7 +231,8 @@ def test_directory_that_is_replaced_while_kafka_works_is_reported(installation):
     daemon.wait_for_log(event, 60)
     (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if line.startswith("! spool ")]
     assert " the directory was renamed, deleted, replaced or hidden by a mount, " in warning
-    assert warning.endswith("; no delivery is in it: put it back, or let gatepostd use the directory that is at `spool` now: systemctl restart gatepostd")
+    assert warning.endswith("; no delivery is in it: put it back, or let gatepostd use the directory that is at `spool` now: systemctl restart gatepostd, if "
+                            f"gatepost status shows just before that the spool is empty: a restart does not drain the directory that was at {spool}")
     spool.rmdir()
     spool.with_name("mislaid").rename(spool)
     daemon.accept()

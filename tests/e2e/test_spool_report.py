@@ -17,6 +17,7 @@ from manager import Manager
 from preload import HungDisk
 from signing import Delivery, event_body
 from spool_side import Segment, pack_fields
+from test_doctor import file_of
 from test_page import opened, page_in, status_of
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -254,11 +255,11 @@ def test_spool_that_is_moved_is_named_at_the_reload_and_at_the_end(offline):
         reload_with(daemon)
         lines = [line for line in daemon.log.splitlines() if " a restart drains this spool no more: " in line]
         assert len(lines) == n and f'segments={len(list(old.glob("*.spool")))} directory="{old}"' in lines[-1], lines
-        assert f'after_the_restart="gatepost spool drain {old}"' in lines[-1], lines
+        assert f'after_the_restart="gatepost -c {file_of(daemon)} spool drain {old}"' in lines[-1], lines
     daemon.stop()
     left = len(list(old.glob("*.spool")))
     (line,) = [line for line in daemon.log.splitlines() if " segments are left in the spool" in line]
-    assert left > 0 and f'segments={left} directory="{old}" otherwise="gatepost spool drain {old}"' in line, line
+    assert left > 0 and f'segments={left} directory="{old}" otherwise="gatepost -c {file_of(daemon)} spool drain {old}"' in line, line
 
 
 def reload_with(daemon):
