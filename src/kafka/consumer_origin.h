@@ -53,8 +53,8 @@ struct consumer_origins {
  * The consumer's properties topic.metadata.refresh.interval.ms, by which regular requests for metadata are
  * known, and which is long because a fetch may fail at that moment; metadata.max.age.ms, three times as long,
  * as by default; and topic.metadata.refresh.fast.interval.ms: after the error of a fetch, metadata is
- * requested before the next fetch (fetch.error.backoff.ms). librdkafka 2.0.2 has the first two as microseconds
- * in 32 bits: more than 35 minutes would be none.
+ * requested before the next fetch (fetch.error.backoff.ms). librdkafka 2.0.2 has microseconds of the first
+ * two in 32 bits: more than 35 minutes would be none.
  */
 #define CONSUMER_ORIGIN_REFRESH_MS "600000"
 #define CONSUMER_ORIGIN_MAX_AGE_MS "1800000"
