@@ -1432,11 +1432,14 @@ def test_proxy_whose_connections_are_closed_is_a_warning(installation, stopped, 
     """Of both lanes, but not the connections of doctor itself, which is no trusted proxy either."""
     stopped.config["receiver"].update({"trusted_proxy": trusted, "proxy_protocol": "required", "threads": 2, "listen": f"127.0.0.1:{installation.port()}"})
     daemon = stopped.start().wait_until_ready()
+    def warnings():
+        """Not that of `check` about this listener."""
+        return [line for line in examine(installation, file_of(daemon)).having("!") if not line.startswith("! configuration ")]
     for _ in range(2):
-        assert not examine(installation, file_of(daemon)).having("!")
+        assert not warnings()
     for _ in range(20):  # each by either lane
         closed_by(stopped.config["receiver"]["listen"], "127.0.0.9")
-    (warning,) = examine(installation, file_of(daemon)).having("!")
+    (warning,) = warnings()
     assert warning.startswith(f"! refusals: 20 connections closed before a request, 20 as {outcome}, the last: {words}; proxy_protocol"), warning
 
 

@@ -288,7 +288,7 @@ def test_transaction_waits_for_kafka_to_finish_the_previous_one(installation, pr
     append_until(installation, lambda: len(ends.answered) > 20, "transactions")
     installation.kafka.wait_until_routed()
     gaps = gaps_ms(ends, begins)
-    assert min(gaps) >= 6, gaps
+    assert min(gaps) >= 3, gaps
 
 
 def test_wait_between_transactions_grows_with_concurrent_transactions_errors(installation, proxies, proxied):
