@@ -172,7 +172,12 @@ report_changed(struct doctor *doctor)
                     "after a reload, gatepostd sees another file at that path, as in a container with "
                     "a bind mount of this file alone, which keeps the old one: %s; or it has refused "
                     "the file: see its log",
-                    changed, doctor_restart_as(doctor, "create the container anew"));
+                    changed,
+                    doctor_restart_as(doctor,
+                                      doctor->config->spool == NULL
+                                          ? "create the container anew"
+                                          : "create the container anew, but unless `spool` is on a volume, "
+                                            "only when @GATEPOST@ status shows that it is empty"));
         else if (changed != NULL)
                 doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload @UNIT@",
                             changed);

@@ -69,11 +69,15 @@ static void
 report_proxy(struct doctor *doctor, const struct http_client_answer *answer)
 {
         doctor_fail(doctor, EX_UNAVAILABLE,
-                    "answered %d, but not by gatepostd, whose answers have a code: by a proxy before the "
-                    "receiver, or another server",
+                    "answered %d without the code that answers of gatepostd have: by a proxy before the "
+                    "receiver, which may replace the receiver's answer, or by another server",
                     answer->status);
-        doctor_remedy(doctor, "see what answers at this URL, and why, by its configuration and log%s",
+        doctor_remedy(doctor,
+                      "see what answers at this URL, and why, by its configuration and log, and by the "
+                      "receiver's%s",
                       answer->status == 502 || answer->status == 504 ? ": it may not reach the receiver"
+                      : answer->status == 503
+                          ? ": it may not reach one of several receivers, or limit the rate"
                       : answer->status == 400 &&
                               (doctor->url == NULL || strncmp(doctor->url, "https:", 6) != 0)
                           ? ": does it expect https?"
@@ -139,7 +143,7 @@ doctor_answer_limits(const struct http_client_answer *answer)
         struct service_error refusal;
         int result = 0;
 
-        if (answer->status == 429 || answer->status == 503) {
+        if (answer->status == 429) {
                 service_error_read(answer->body, answer->len, &refusal);
                 result = refusal.code == NULL;
                 service_error_clear(&refusal);

@@ -104,8 +104,8 @@ post(const struct own_url *to, const char *address, const struct sign_input *sig
 enum outcome {
         ACCEPTED,
         REFUSED,
-        THROTTLED,
         LIMITED, /* one was accepted, and a proxy takes no more at once */
+        THROTTLED,
         TIMED_OUT,
         UNREACHED,
         OUT_OF_REACH,
@@ -167,6 +167,10 @@ judge(struct sending *sending, const struct sign_input *signing, const struct si
         sending->has_one_answered = 1;
         if (sending->n_accepted > 0 && doctor_answer_limits(answer))
                 return LIMITED;
+        if (sending->outcome == LIMITED && doctor_answer_limits(answer)) {
+                doctor_skip(sending->doctor, "a proxy before the receiver does not take more at once");
+                return THROTTLED;
+        }
         if (!doctor_answer_check(sending->doctor, signing, answer))
                 return answer->status == 429 ? THROTTLED : REFUSED;
         if (sending->n_accepted++ == 0)
@@ -196,7 +200,7 @@ send_signed(struct sending *sending, const struct own_url *to, const struct sign
         free(answer.body);
         free(answer.certificate);
         sending->is_one_in_reach |= outcome != OUT_OF_REACH;
-        if (outcome == REFUSED || outcome == THROTTLED)
+        if (outcome == REFUSED || outcome == LIMITED || outcome == THROTTLED)
                 sending->refused_ms = clock_monotonic_ms();
         return outcome;
 }
@@ -324,7 +328,7 @@ report_untried(const struct sending *sending)
         if (sending->n_untried == 0 || sending->outcome == UNREACHED || sending->outcome == OUT_OF_REACH)
                 return;
         doctor_begin(doctor, "delivery", "%s", sending->address == NULL ? "" : sending->address);
-        if (sending->outcome == THROTTLED || sending->outcome == LIMITED)
+        if (sending->outcome == THROTTLED)
                 doctor_skip(doctor, "%zu other secret%s not tried, as too many requests were refused",
                             sending->n_untried, plural);
         else

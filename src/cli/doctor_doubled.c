@@ -137,6 +137,17 @@ for_command(const char *text, const char *otherwise)
         return len <= PLAIN_MAX && strspn(text, plain) == len ? text : otherwise;
 }
 
+char *
+doctor_doubled_ids(const struct doctor *doctor, const struct config_source *source)
+{
+        return source->n_webhook_ids == 0
+                   ? mem_strdup("")
+                   : mem_printf(
+                         "; then add webhook_id = ID, with the id that it prints, to [source %s] of %s, "
+                         "and at once: systemctl reload @UNIT@",
+                         source->name, doctor->file);
+}
+
 /*
  * Return the command that replaces all webhooks at a URL by one with all their events and the secret of the
  * source, which it registers before it removes them. The caller frees it.
@@ -145,19 +156,14 @@ static char *
 explain_merging(const struct doctor *doctor, const struct group *group, const char *url)
 {
         const struct config_source *source = group->source;
-        char *all = list_all(group, url), *ids = NULL, *command;
+        char *all = list_all(group, url), *ids = doctor_doubled_ids(doctor, source), *command;
 
-        if (source->n_webhook_ids > 0)
-                ids = mem_printf(
-                    "; then add webhook_id = ID, with the id that it prints, to [source %s] of %s, and "
-                    "at once: systemctl reload @UNIT@",
-                    source->name, doctor->file);
         command =
             mem_printf("@GATEPOST@ subscriptions ensure --rotate --url %s --events '%s' --secret-file %s%s",
                        for_command(url, "URL"), for_command(all, "LIST"),
                        source->n_secret_files == 1 && source->n_keys == 1 ? source->secret_files[0].path
                                                                           : "FILE",
-                       ids == NULL ? "" : ids);
+                       ids);
         free(ids);
         free(all);
         return command;
@@ -177,7 +183,7 @@ warn_of_pair(struct doctor *doctor, const struct group *group, const struct subs
                 advice = mem_printf(
                     "%.64s has all events of %.64s: if it has the secret of the source, @GATEPOST@ "
                     "subscriptions remove %.64s; if not, %s",
-                    kept->id, spare->id, spare->id, merging);
+                    kept->id, spare->id, for_command(spare->id, "ID"), merging);
         else
                 advice = mem_printf(
                     "neither has all events of the other, so remove neither before one webhook has "

@@ -8,6 +8,12 @@
 size_t doctor_doubled_stem(const char *event);
 
 /*
+ * Return what to do with the id of a webhook that `subscriptions ensure` adds for a source, as the end of a
+ * remedy, or "". To be freed.
+ */
+char *doctor_doubled_ids(const struct doctor *doctor, const struct config_source *source);
+
+/*
  * Report which of n webhooks, which lead to a source and are accepted there, deliver the same events: with
  * two delivery-ids, by which neither the router nor a consumer recognises them.
  */

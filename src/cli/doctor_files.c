@@ -301,12 +301,26 @@ find_unreadable(const struct identity *identity, const char *directory, file_own
         return found;
 }
 
+/* Whether a directory is missing, or no mount point: its disk may not be mounted. */
+static int
+may_lack_a_disk(const char *path)
+{
+        char *above = mem_printf("%s/..", path);
+        struct stat status, above_status;
+        int result = stat(path, &status) != 0 ||
+                     (stat(above, &above_status) == 0 && status.st_dev == above_status.st_dev);
+
+        free(above);
+        return result;
+}
+
 /* The daemon creates a directory that does not exist. */
 static void
 check_directory(struct doctor *doctor, const struct identity *identity, const char *path, file_owner *owns)
 {
         char *copy = mem_strdup(path), *what, file[PATH_MAX], *real;
-        const char *on = access(path, F_OK) == 0 ? path : dirname(copy);
+        struct stat status;
+        const char *on = lstat(path, &status) == 0 ? path : dirname(copy); /* also a link to nothing */
         int code = try_as(identity, on, W_OK | X_OK);
 
         doctor_begin(doctor, "files", "%s", path);
@@ -326,7 +340,7 @@ check_directory(struct doctor *doctor, const struct identity *identity, const ch
                 if (!advise_restart(doctor, identity, on, W_OK | X_OK))
                         doctor_remedy(
                             doctor, "%sinstall -d -o %s -m 0700 %s; %s must be able to enter those above it",
-                            on == path ? "" : "if it is on a disk of its own, mount that; else: ",
+                            may_lack_a_disk(path) ? "if it is on a disk of its own, mount that; else: " : "",
                             identity->name, path, identity->name);
         }
         free(copy);

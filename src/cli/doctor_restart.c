@@ -36,23 +36,25 @@ describe(const struct doctor *doctor, const struct json_value *spool, const char
         int is_in_place = status_flag(spool, "inPlace");
 
         if (directory == NULL) /* before version 0.2.0 */
-                return mem_printf("its spool has deliveries, which a restart drains only with the same "
-                                  "`spool`: if that changes, wait until gatepost status shows none, or drain "
-                                  "the old directory afterwards with @GATEPOST@ spool drain; %s",
-                                  how);
+                return mem_printf(
+                    "its spool has deliveries, which a restart drains only with the same "
+                    "`spool`: if that changes, wait until @GATEPOST@ status shows none, or drain "
+                    "the old directory afterwards with @GATEPOST@ spool drain; %s",
+                    how);
         if (is_drained(config, spool, directory))
                 return mem_strdup(how);
         if (is_in_place)
                 return mem_printf(
                     "a restart does not drain the deliveries in %s, because `spool` of the file "
-                    "does not lead there: wait until gatepost status shows none, and then: %s; "
+                    "does not lead there: wait until @GATEPOST@ status shows none, and then: %s; "
                     "or do that at once, and then: @GATEPOST@ spool drain %s",
                     directory, how, directory);
         if (config->spool == NULL || strcmp(config->spool, directory) != 0)
-                return mem_printf("a restart does not drain the deliveries in the directory that was at %s: "
-                                  "wait until gatepost status shows none, and then: %s; or do that at once, "
-                                  "and then: @GATEPOST@ spool drain with the path that it has now",
-                                  directory, how);
+                return mem_printf(
+                    "a restart does not drain the deliveries in the directory that was at %s: "
+                    "wait until @GATEPOST@ status shows none, and then: %s; or do that at once, "
+                    "and then: @GATEPOST@ spool drain with the path that it has now",
+                    directory, how);
         return mem_printf("a restart does not drain the deliveries in the directory that was at %s: put it "
                           "back there first, or unmount what hides it (if it was deleted, they are lost), "
                           "and then: %s",
@@ -76,7 +78,7 @@ doctor_restart_as(struct doctor *doctor, const char *how)
                 doctor->restart = describe(doctor, spool, how);
         else if (directory != NULL && !is_drained(doctor->config, spool, directory))
                 doctor->restart =
-                    mem_printf("%s, if gatepost status shows just before that the spool is "
+                    mem_printf("%s, if @GATEPOST@ status shows just before that the spool is "
                                "empty: a restart does not drain %s%s",
                                how, status_flag(spool, "inPlace") ? "" : "the directory that was at ",
                                directory);

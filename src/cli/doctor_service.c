@@ -106,16 +106,19 @@ find_unknown(const struct doctor *doctor, const struct subscription_view *view)
 }
 
 static void
-report_webhook(struct doctor *doctor, const struct subscription_view *view)
+report_webhook(struct doctor *doctor, const struct config_source *source,
+               const struct subscription_view *view)
 {
         char events[300], *url = uri_hide_secrets(view->url), *unknown = find_unknown(doctor, view);
+        char *ids = doctor_doubled_ids(doctor, source);
 
         list_events(view, events, sizeof(events));
         if (view->shows_events && view->n_events == 0)
                 doctor_warn(doctor,
-                            "%.300s has no events, so it delivers nothing; replace all webhooks at the URL: "
-                            "@GATEPOST@ subscriptions ensure --url URL --events LIST --secret-file FILE",
-                            url);
+                            "%.300s has no events, so it delivers nothing; if it is needed, replace all "
+                            "webhooks at the URL: "
+                            "@GATEPOST@ subscriptions ensure --url URL --events LIST --secret-file FILE%s",
+                            url, ids);
         else if (unknown != NULL)
                 doctor_warn(doctor,
                             "%.300s has the event %.255s, for which there is no topic: its deliveries go to "
@@ -125,6 +128,7 @@ report_webhook(struct doctor *doctor, const struct subscription_view *view)
         else
                 doctor_pass(doctor, "%.300s has %s%s", url,
                             view->shows_events ? "the events " : "unknown events", events);
+        free(ids);
         free(unknown);
         free(url);
 }
@@ -166,6 +170,7 @@ report_none(struct doctor *doctor, const struct config_source *source)
 {
         double n_accepted =
             status_number(json_tree_get(json_tree_get(doctor->status, "requests"), source->name), "accepted");
+        char *ids = doctor_doubled_ids(doctor, source);
 
         doctor_begin(doctor, "webhook", "[source %s]", source->name);
         if (n_accepted > status_number(doctor->status, "testDeliveries"))
@@ -179,8 +184,9 @@ report_none(struct doctor *doctor, const struct config_source *source)
                 doctor_warn(
                     doctor,
                     "no webhook of the service has a URL that ends with %s, so nothing is delivered "
-                    "here: @GATEPOST@ subscriptions ensure --url URL --events LIST --secret-file FILE",
-                    source->path);
+                    "here: @GATEPOST@ subscriptions ensure --url URL --events LIST --secret-file FILE%s",
+                    source->path, ids);
+        free(ids);
 }
 
 static void
@@ -202,7 +208,7 @@ check_source(struct doctor *doctor, const struct config_source *source,
                 doctor_begin(doctor, "webhook", "[source %s]", source->name);
                 n++;
                 if (is_accepted(source, view))
-                        report_webhook(doctor, view);
+                        report_webhook(doctor, source, view);
                 else
                         report_refused(doctor, source, view, n_accepted > 0);
         }

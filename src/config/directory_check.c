@@ -34,10 +34,12 @@ check_writable(struct directory_check *check, const char *path, const struct sta
 
         if (account_may_write(&check->account, path, status))
                 return;
-        (void)error_set(&error,
-                        "%.200s is not writable for gatepostd; give it to the user of gatepostd (chown), or "
-                        "use " STATE_DIRECTORY "/%s",
-                        path, check->option);
+        (void)error_set(
+            &error,
+            "%.200s is not writable for gatepostd; mount it if it is on a disk of its own, or give it "
+            "to the user of gatepostd (chown), or "
+            "use " STATE_DIRECTORY "/%s",
+            path, check->option);
         note(check, PROBLEM_WARNING, &error);
 }
 

@@ -508,7 +508,7 @@ def test_directory_that_is_not_writable_is_a_warning_and_not_a_restart_loop(unpr
 
 def test_spool_that_cannot_be_created_gets_a_warning(unprivileged):
     status, errors = unprivileged(written("receiver", "spool = DIRECTORY/spool|spool_max = 1MiB"), "gatepost", "check")
-    assert status == 0 and re.search(r"^FILE:4: warning: spool: \S+ is not writable for gatepostd; give it to the user of gatepostd", errors, re.M), errors
+    assert status == 0 and re.search(r"^FILE:4: warning: spool: \S+ is not writable for gatepostd; mount it if it is on a disk of its own, or give it to the user of gatepostd", errors, re.M), errors
 
 
 def test_missing_directory_of_a_socket_ends_the_start_with_78(unprivileged):

@@ -2118,10 +2118,15 @@ def test_directory_that_the_daemons_user_cannot_write(router_of_nobody):
     config["router"]["state"] = str(config.directory / "state")
     checkup = router_of_nobody()
     expect(checkup, EX_NOPERM, f"files {config.directory}/state: the daemon's user, nobody, cannot write {config.directory}: Permission denied",
-           f"install -d -o nobody -m 0700 {config.directory}/state")
+           f"remedy: if it is on a disk of its own, mount that; else: install -d -o nobody -m 0700 {config.directory}/state")
     assert f"✓ files {config['source invoicing']['secret_file']}: the daemon's user, nobody, may read it" in checkup.lines
+    (config.directory / "state").symlink_to(config.directory / "disk" / "state")
+    expect(router_of_nobody(), EX_NOPERM, f"files {config.directory}/state: the daemon's user, nobody, cannot write it: No such file or directory",
+           "if it is on a disk of its own, mount that")
+    (config.directory / "state").unlink()
     (config.directory / "state").mkdir(0o700)
-    expect(router_of_nobody(), EX_NOPERM, f"files {config.directory}/state: the daemon's user, nobody, cannot write it: Permission denied")
+    expect(router_of_nobody(), EX_NOPERM, f"files {config.directory}/state: the daemon's user, nobody, cannot write it: Permission denied",
+           "if it is on a disk of its own, mount that; else: install -d")
     os.chown(config.directory / "state", 65534, 65534)
     assert f"✓ files {config.directory}/state: the daemon's user, nobody, may write it" in router_of_nobody().lines
 

@@ -96,8 +96,8 @@ def test_restart_that_would_leave_deliveries_behind_is_no_remedy(slow):
 
     daemon.config["receiver"]["spool"] = str(old.with_name("larger"))
     shutil.copyfile(daemon.config.write(), file_of(daemon))
-    moved = (f"a restart does not drain the deliveries in {old}, because `spool` of the file does not lead there: wait until gatepost status "
-             f"shows none, and then: {RESTART}; or do that at once, and then: gatepost -c {file_of(daemon)} spool drain {old}")
+    moved = (f"a restart does not drain the deliveries in {old}, because `spool` of the file does not lead there: wait until gatepost -c {file_of(daemon)} "
+             f"status shows none, and then: {RESTART}; or do that at once, and then: gatepost -c {file_of(daemon)} spool drain {old}")
     assert remedy_of(installation, daemon) == moved
     reload(daemon)
     assert remedy_of(installation, daemon) == moved
@@ -127,8 +127,8 @@ def test_restart_with_another_spool_is_for_an_empty_one(installation):
     daemon.config["receiver"]["spool"] = str(config.directory / "larger")
     reload(daemon)
     (warning,) = [line for line in examine(installation, file_of(daemon), "--no-send").having("!") if "only a restart applies" in line]
-    assert warning.endswith(": systemctl restart gatepostd, if gatepost status shows just before that the spool is empty: a restart does not drain "
-                            f"{config.directory / 'spool'}")
+    assert warning.endswith(f": systemctl restart gatepostd, if gatepost -c {file_of(daemon)} status shows just before that the spool is empty: a restart "
+                            f"does not drain {config.directory / 'spool'}")
 
 
 def test_damaged_segment_does_not_hide_that_the_directory_is_displaced(installation):
@@ -232,7 +232,7 @@ def test_directory_that_is_replaced_while_kafka_works_is_reported(installation):
     (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if line.startswith("! spool ")]
     assert " the directory was renamed, deleted, replaced or hidden by a mount, " in warning
     assert warning.endswith("; no delivery is in it: put it back, or let gatepostd use the directory that is at `spool` now: systemctl restart gatepostd, if "
-                            f"gatepost status shows just before that the spool is empty: a restart does not drain the directory that was at {spool}")
+                            f"gatepost -c {file_of(daemon)} status shows just before that the spool is empty: a restart does not drain the directory that was at {spool}")
     spool.rmdir()
     spool.with_name("mislaid").rename(spool)
     daemon.accept()

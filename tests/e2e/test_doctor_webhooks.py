@@ -118,4 +118,4 @@ def test_webhooks_whose_events_the_service_does_not_show_are_a_note(offline, ser
 def test_webhook_without_events_is_a_warning(offline, service, subscribed):
     service.add({"url": URL, "events": []})
     (line,) = webhook_lines(offline, subscribed)
-    assert line.startswith(f"! webhook [source invoicing]: {URL} has no events, so it delivers nothing; replace all webhooks at the URL: "), line
+    assert line.startswith(f"! webhook [source invoicing]: {URL} has no events, so it delivers nothing; if it is needed, replace all webhooks at the URL: "), line
