@@ -46,7 +46,10 @@ def commit_beyond_end(kafka, partition, offset, **metadata):
     """Set a committed offset of the router's group; a broker that has just started may not accept it yet."""
     def committed():
         offsets = ConsumerGroupTopicPartitions(kafka.group, [TopicPartition(kafka.deliveries, partition, offset, **metadata)])
-        done = kafka.admin.alter_consumer_group_offsets([offsets])[kafka.group].result(30)
+        try:
+            done = kafka.admin.alter_consumer_group_offsets([offsets], request_timeout=10)[kafka.group].result(30)
+        except confluent_kafka.KafkaException:
+            return False
         return not done.topic_partitions[0].error
     waiting.until(committed, 60, "the offset to be committed")
 
