@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "config/kafka_properties.h"
+#include "kafka/fetch_ahead.h"
 #include "kafka/outage.h"
 
 #define APPEND_TIMEOUT_MS 15000
@@ -205,20 +206,9 @@ client_new(rd_kafka_type_t type, const struct config *config, const char *bootst
         return client;
 }
 
-int
-client_waits_a_second(void)
-{
-        return rd_kafka_version() < 0x02020000;
-}
-
 rd_kafka_t *
-client_new_reader(const struct config *config, const char *bootstrap, int at_full_speed, struct error *error)
+client_new_reader(const struct config *config, const char *bootstrap, struct error *error)
 {
-        /*
-         * A reader that is slower than the broker fills its queue. The queue may exceed its limit by
-         * fetch.max.bytes, whose default librdkafka lowers to the same value.
-         */
-        const int waits_a_second = client_waits_a_second();
         const struct client_property properties[] = {
             {"group.id", "gatepost-reader", 0}, /* librdkafka requires one; the client never joins it */
             {"enable.auto.commit", "false", 0},
@@ -228,9 +218,8 @@ client_new_reader(const struct config *config, const char *bootstrap, int at_ful
             {"enable.partition.eof", "true", 0},
             {"fetch.error.backoff.ms", "50", 1},
             {"session.timeout.ms", KAFKA_SESSION_TIMEOUT_MS, 1},
-            {at_full_speed ? "queued.max.messages.kbytes" : NULL, "16384", 1},
-            {waits_a_second ? "topic.metadata.refresh.interval.ms" : "fetch.queue.backoff.ms",
-             waits_a_second ? "50" : "10", 1},
+            {"queued.max.messages.kbytes", fetch_ahead_limit(config), 1},
+            {fetch_ahead_backoff(), FETCH_AHEAD_BACKOFF_MS, 1},
             {NULL, NULL, 0},
         };
         rd_kafka_t *client =

@@ -30,20 +30,13 @@ rd_kafka_t *client_new(rd_kafka_type_t type, const struct config *config, const 
                        const struct client_property *properties, void (*setup)(rd_kafka_conf_t *conf),
                        void *arg, struct error *error) MUST_CHECK;
 
-/*
- * Whether this librdkafka looks at a full queue of fetched records again only after one second or after any
- * response, as before 2.2; later versions do after fetch.queue.backoff.ms.
- */
-int client_waits_a_second(void);
-
 /**
- * client_new_reader(config, bootstrap, at_full_speed, error):
+ * client_new_reader(config, bootstrap, error):
  * Create a consumer that reads committed records of assigned partitions, joins no group and commits nothing.
- * A record that no longer exists is an error, and the end of a partition an event. At full speed it never
- * waits with records left to fetch, which costs the brokers small requests: not for a reader that stays.
- * Returns NULL with the reason.
+ * A record that no longer exists is an error, and the end of a partition an event. Whoever takes records from
+ * it has a struct fetch_ahead for it. Returns NULL with the reason.
  */
-rd_kafka_t *client_new_reader(const struct config *config, const char *bootstrap, int at_full_speed,
+rd_kafka_t *client_new_reader(const struct config *config, const char *bootstrap,
                               struct error *error) MUST_CHECK;
 
 /**

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "config/kafka_properties.h"
 #include "kafka/client.h"
+#include "kafka/fetch_ahead.h"
 
 #define READY_MAX 256
 #define SEEK_TIMEOUT_MS 1000
@@ -21,6 +22,7 @@ struct consumer {
         void *arg;
         int closing;
         struct consumer_origins origins;
+        struct fetch_ahead ahead;
 };
 
 /*
@@ -130,14 +132,12 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
              void *arg, struct error *error)
 {
         /*
-         * How much of each partition is fetched ahead, besides librdkafka's limit of 100,000 records, each
-         * of which takes 400 bytes in memory however small it is. A consumer that is faster than the broker,
-         * as during a restore, empties its queue. Where librdkafka waits a second, a full queue must last
-         * about that long.
+         * Besides this limit there is librdkafka's of 100,000 records, each of which takes 400 bytes in
+         * memory however small it is. A consumer that is faster than the broker, as during a restore, empties
+         * its queue.
          */
-        const int waits_a_second = client_waits_a_second();
         const struct client_property properties[] = {
-            {"queued.max.messages.kbytes", waits_a_second ? "65536" : "8192", 1},
+            {"queued.max.messages.kbytes", fetch_ahead_limit(config), 1},
             {"group.id", config->group, 0},
             {"group.instance.id", config->instance, 0},
             {"enable.auto.commit", "false", 0},
@@ -153,7 +153,7 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
             {"session.timeout.ms", KAFKA_SESSION_TIMEOUT_MS, 1},
             {"fetch.error.backoff.ms", "50", 1},
             {"fetch.wait.max.ms", "200", 1}, /* a new position waits this long for the previous fetch */
-            {waits_a_second ? NULL : "fetch.queue.backoff.ms", "10", 1},
+            {fetch_ahead_backoff(), FETCH_AHEAD_BACKOFF_MS, 1},
             {NULL, NULL, 0},
         };
         struct consumer *consumer = mem_alloc(sizeof(*consumer));
@@ -168,6 +168,7 @@ consumer_new(const struct config *config, const char *bootstrap, const struct co
                 free(consumer);
                 return NULL;
         }
+        fetch_ahead_init(&consumer->ahead, config, consumer->client);
         (void)rd_kafka_poll_set_consumer(consumer->client);
         consumer->queue = rd_kafka_queue_get_consumer(consumer->client);
         if (events != NULL && subscribe(consumer->client, config->deliveries_topic, error) != 0) {
@@ -236,6 +237,8 @@ next_message(struct consumer *consumer, int timeout_ms)
         n = rd_kafka_consume_batch_queue(consumer->queue, 0, consumer->ready, READY_MAX);
         consumer->n_ready = n > 0 ? (size_t)n : 0;
         consumer->n_returned = 0;
+        fetch_ahead_took(&consumer->ahead, &message, 1);
+        fetch_ahead_took(&consumer->ahead, consumer->ready, consumer->n_ready);
         return message;
 }
 

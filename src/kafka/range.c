@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kafka/client.h"
+#include "kafka/fetch_ahead.h"
 
 #define BATCH 1000
 #define POLL_MS 200
@@ -16,6 +17,7 @@
 
 struct range_reading {
         rd_kafka_t *client;
+        struct fetch_ahead ahead;
         struct range *ranges;
         size_t n;
         size_t n_left; /* ranges that are not done */
@@ -146,12 +148,17 @@ give_up(struct range_reading *reading)
  * Take a batch of the records that have come, at least one within POLL_MS. A batch costs a third of single
  * records, but waits until it is full unless its timeout is 0. Returns the number of records.
  */
-static ssize_t
-next_batch(rd_kafka_queue_t *queue, rd_kafka_message_t *messages[BATCH])
+static size_t
+next_batch(struct range_reading *reading, rd_kafka_queue_t *queue, rd_kafka_message_t *messages[BATCH])
 {
         ssize_t n = rd_kafka_consume_batch_queue(queue, 0, messages, BATCH);
 
-        return n > 0 ? n : rd_kafka_consume_batch_queue(queue, POLL_MS, messages, 1);
+        if (n <= 0)
+                n = rd_kafka_consume_batch_queue(queue, POLL_MS, messages, 1);
+        if (n <= 0)
+                return 0;
+        fetch_ahead_took(&reading->ahead, messages, (size_t)n);
+        return (size_t)n;
 }
 
 static enum range_result
@@ -161,9 +168,9 @@ read_all(struct range_reading *reading, rd_kafka_queue_t *queue)
         enum range_result result = RANGE_DONE;
 
         while (reading->n_left > 0 && result == RANGE_DONE) {
-                ssize_t n = next_batch(queue, messages);
+                size_t n = next_batch(reading, queue, messages);
 
-                for (ssize_t i = 0; i < n; i++) {
+                for (size_t i = 0; i < n; i++) {
                         if (result == RANGE_DONE)
                                 result = take(reading, messages[i]);
                         rd_kafka_message_destroy(messages[i]);
@@ -223,9 +230,10 @@ range_read(const struct config *config, const char *bootstrap, struct range *ran
         enum range_result result;
 
         /* A new client each time: records it has prefetched cannot be mistaken for a later range's. */
-        reading.client = client_new_reader(config, bootstrap, 1, error);
+        reading.client = client_new_reader(config, bootstrap, error);
         if (reading.client == NULL)
                 return RANGE_FAILED;
+        fetch_ahead_init(&reading.ahead, config, reading.client);
         reading.progress_ms = clock_monotonic_ms();
         result = assign_and_read(&reading);
         rd_kafka_destroy(reading.client);

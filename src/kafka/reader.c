@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kafka/client.h"
+#include "kafka/fetch_ahead.h"
 
 #define LOOK_EVERY_MS 10000 /* for added partitions */
 #define LOOK_TIMEOUT_MS 1000
@@ -13,6 +14,7 @@
 
 struct reader {
         rd_kafka_t *client;
+        struct fetch_ahead ahead;
         rd_kafka_topic_partition_list_t *partitions;
         int n_at_end; /* of the partitions with an end */
         int64_t
@@ -126,11 +128,12 @@ reader_new(const struct config *config, const char *bootstrap, const struct read
 
         reader->partitions = rd_kafka_topic_partition_list_new((int)wish->n_topics);
         reader->progress_ms = reader->look_ms = clock_monotonic_ms();
-        reader->client = client_new_reader(config, bootstrap, 0, error);
+        reader->client = client_new_reader(config, bootstrap, error);
         if (reader->client == NULL || assign(reader, wish, timeout_ms, error) != 0) {
                 reader_free(reader);
                 return NULL;
         }
+        fetch_ahead_init(&reader->ahead, config, reader->client);
         return reader;
 }
 
@@ -301,6 +304,7 @@ reader_poll(struct reader *reader, int timeout_ms)
         message = rd_kafka_consumer_poll(reader->client, timeout_ms);
         if (message == NULL)
                 return NULL;
+        fetch_ahead_took(&reader->ahead, &message, 1);
         switch (message->err) {
         case RD_KAFKA_RESP_ERR_NO_ERROR:
                 if (!is_before_end(reader, message))

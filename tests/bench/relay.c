@@ -12,6 +12,7 @@
 #include "client.h"
 
 #define MAX_BATCH 10000
+#define WAKE_EVERY 256 /* records */
 #define POLL_MS 100
 #define START_MS 30000
 
@@ -47,10 +48,16 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
         (void)client, (void)message, (void)opaque;
 }
 
+/* Whether librdkafka looks at a full queue only once a second unless it is woken; see src/kafka/fetch_ahead.h. */
+static int
+must_wake(void)
+{
+        return rd_kafka_version() < 0x02020000;
+}
+
 static void
 start(struct relay *relay, const char *bootstrap, const char *from, const char *id)
 {
-        int is_old = rd_kafka_version() < 0x02020000; /* as in src/kafka/consumer.c */
         const struct property reads[] = {
             {"bootstrap.servers", bootstrap},
             {"group.id", id},
@@ -58,9 +65,9 @@ start(struct relay *relay, const char *bootstrap, const char *from, const char *
             {"enable.auto.offset.store", "false"},
             {"auto.offset.reset", "earliest"},
             {"queued.min.messages", "1000000"},
-            {"queued.max.messages.kbytes", is_old ? "65536" : "8192"},
+            {"queued.max.messages.kbytes", "8192"},
             {"fetch.error.backoff.ms", "50"},
-            {is_old ? NULL : "fetch.queue.backoff.ms", "10"},
+            {must_wake() ? NULL : "fetch.queue.backoff.ms", "10"},
             {NULL, NULL},
         };
         const struct property writes[] = {
@@ -113,6 +120,8 @@ take(struct relay *relay, const rd_kafka_message_t *message)
 
         if (relay->n_taken++ == 0)
                 must("begin_transaction", rd_kafka_begin_transaction(relay->producer));
+        if (relay->n_taken % WAKE_EVERY == 0 && must_wake())
+                must("wake", rd_kafka_sasl_set_credentials(relay->consumer, "", ""));
         if (offset == NULL)
                 offset = rd_kafka_topic_partition_list_add(relay->offsets, topic, message->partition);
         offset->offset = message->offset + 1;

@@ -159,7 +159,7 @@ START_TEST(test_value_of_a_stub_is_empty_and_not_null)
                          0);
         commit(transaction, loaded.config);
         transaction_free(transaction);
-        reader = client_new_reader(loaded.config, embedded_bootstrap(embedded), 0, &error);
+        reader = client_new_reader(loaded.config, embedded_bootstrap(embedded), &error);
         ck_assert_msg(reader != NULL, "%s", error.text);
         message = read_first(reader, topic);
         ck_assert_uint_eq(message->len, 0);
