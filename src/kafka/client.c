@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,6 +17,7 @@
 #define DESTROY_TIMEOUT_S 5
 #define REPORT_TIMEOUT_MS 1000 /* for reports on purged records, which usually come within milliseconds */
 #define REPORT_POLL_MS 100
+#define TIMER_SLACK_NS 1000000
 
 static void
 on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
@@ -181,6 +183,27 @@ set_all(rd_kafka_conf_t *conf, const struct config *config, const char *bootstra
         return debug || set(conf, "log_level", "0", error) == 0 ? 0 : -1;
 }
 
+/*
+ * An interceptor. For its next timer librdkafka 2.0.2 waits a number of milliseconds, rounded down, and is
+ * busy for the rest of the last one. Let the kernel end these waits up to a millisecond late instead.
+ */
+static rd_kafka_resp_err_t
+on_thread_start(rd_kafka_t *client, rd_kafka_thread_type_t type, const char *name, void *opaque)
+{
+        (void)client, (void)name, (void)opaque;
+        if (type == RD_KAFKA_THREAD_MAIN)
+                (void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* Another, called before the client has any thread. */
+static rd_kafka_resp_err_t
+on_new(rd_kafka_t *client, const rd_kafka_conf_t *conf, void *opaque, char *reason, size_t reason_size)
+{
+        (void)conf, (void)opaque, (void)reason, (void)reason_size;
+        return rd_kafka_interceptor_add_on_thread_start(client, "gatepost-threads", on_thread_start, NULL);
+}
+
 rd_kafka_t *
 client_new(rd_kafka_type_t type, const struct config *config, const char *bootstrap,
            const struct client_property *properties, void (*setup)(rd_kafka_conf_t *conf), void *arg,
@@ -196,6 +219,7 @@ client_new(rd_kafka_type_t type, const struct config *config, const char *bootst
         }
         rd_kafka_conf_set_opaque(conf, arg);
         rd_kafka_conf_set_log_cb(conf, on_log);
+        (void)rd_kafka_conf_interceptor_add_on_new(conf, "gatepost-threads", on_new, NULL);
         if (setup != NULL)
                 setup(conf);
         client = rd_kafka_new(type, conf, reason, sizeof(reason));
