@@ -17,6 +17,7 @@
 
 #define ABORT_TIMEOUT_MS 5000
 #define EARLY_TIMEOUT_MS 1000
+#define LINGER_MS "50" /* to fill requests meanwhile; a commit sends all that is left at once */
 #define METADATA_TIMEOUT_MS 2000
 #define REPORT_WAIT_MS 50
 #define TOPIC_SIZE 256 /* Kafka allows 249 characters */
@@ -134,6 +135,7 @@ open_client(const struct config *config, const char *bootstrap, struct transacti
             {"batch.size", max_batch, 0},
             {"queue.buffering.max.messages", "10000000", 0},
             {"queue.buffering.max.kbytes", "2147483647", 0},
+            {"linger.ms", LINGER_MS, 1},
             {"retry.backoff.ms", "5", 1},
             {NULL, NULL, 0},
         };

@@ -77,6 +77,7 @@ start(struct relay *relay, const char *bootstrap, const char *from, const char *
             {"message.max.bytes", "2000000"},
             {"queue.buffering.max.messages", "10000000"},
             {"queue.buffering.max.kbytes", "2147483647"},
+            {"linger.ms", "50"},
             {"retry.backoff.ms", "5"},
             {NULL, NULL},
         };
