@@ -9,51 +9,60 @@
 #include "base/clock.h"
 #include "cli/receiver_url.h"
 #include "cli/service_answer.h"
+#include "http/answer.h"
 
 /* What it means if the receiver does not accept a test delivery, and what to do about it. */
 
 #define RESOLVE_TIMEOUT_MS 5000
 
-/* What a status of an answer means here; the daemon may have another configuration than the file. */
+/* What a code of gatepostd means here; the daemon may have another configuration than the file. */
 static const struct {
-        int status;
+        const char *code;
         int exit_status;
         const char *means;
         const char *remedy;
         const char *option; /* of the source; what this file may have otherwise than a receiver elsewhere */
 } meanings[] = {
-    {400, EX_CONFIG, "the receiver does not find the four headers with the source's header_prefix",
+    {"VALIDATION_ERROR", EX_CONFIG,
+     "the receiver does not find the four headers with the source's header_prefix",
      "gatepostd runs with another header_prefix for this path than the file has: systemctl reload @UNIT@",
      "header_prefix"},
-    {401, EX_CONFIG, "the receiver refuses the signature by this secret of the configuration",
+    {"INVALID_SIGNATURE", EX_CONFIG, "the receiver refuses the signature by this secret of the configuration",
      "gatepostd runs with other secrets than the file names: systemctl reload @UNIT@", "secret_file"},
-    {403, EX_CONFIG, "the receiver does not take the first webhook_id of the configuration",
+    {"STALE_TIMESTAMP", EX_CONFIG, "by the receiver's clock, the delivery was not signed now",
+     "synchronise the clocks of this machine and the receiver's (timedatectl)", NULL},
+    {"FORBIDDEN", EX_CONFIG, "the receiver does not take the first webhook_id of the configuration",
      "gatepostd runs with other webhook_id than the file: systemctl reload @UNIT@", "webhook_id"},
-    {404, EX_CONFIG, "no source of the receiver has the path that it gets",
+    {"NOT_FOUND", EX_CONFIG, "no source of the receiver has the path that it gets",
      "gatepostd runs with other paths than the file, or a proxy changes them: systemctl reload @UNIT@",
      "path"},
-    {429, EX_UNAVAILABLE, "the receiver has refused too many requests from this address", "wait some seconds",
-     NULL},
-    {503, EX_UNAVAILABLE, "the receiver cannot append to Kafka now",
+    {"TOO_MANY_REQUESTS", EX_UNAVAILABLE, "the receiver has refused too many requests from this address",
+     "wait some seconds", NULL},
+    {"UNAVAILABLE", EX_UNAVAILABLE, "the receiver cannot append to Kafka now",
      "see gatepost status, and journalctl -u @UNIT@", NULL},
 };
 
+/* Read the code of gatepostd in an answer, or NULL: then it is by a proxy or another server. */
+static const char *
+read_code(const struct http_client_answer *answer, struct service_error *refusal)
+{
+        service_error_read(answer->body, answer->len, refusal);
+        return refusal->code != NULL && answer_has_code(answer->status, refusal->code) ? refusal->code : NULL;
+}
+
 /* The receiver of --to may have another file than this one, so that a reload does not help. */
 static void
-advise_on_refusal(struct doctor *doctor, const struct config_source *source, size_t m, const char *code)
+advise_on_refusal(struct doctor *doctor, const struct config_source *source, size_t m)
 {
-        if (strcmp(code, "STALE_TIMESTAMP") == 0)
-                doctor_remedy(doctor,
-                              "synchronise the clocks of this machine and the receiver's (timedatectl)");
-        else if (doctor->url != NULL && meanings[m].status == 404)
+        if (doctor->url == NULL || meanings[m].option == NULL)
+                doctor_remedy(doctor, "%s", meanings[m].remedy);
+        else if (strcmp(meanings[m].option, "path") == 0)
                 doctor_remedy(
                     doctor,
                     "see which path the receiver gets, by its log: there may be "
                     "a proxy that must remove what is before %s, or must not; if it gets %s, give %s and "
                     "the receiver the same sources, then reload both",
                     source->path, source->path, doctor->file);
-        else if (doctor->url == NULL || meanings[m].option == NULL)
-                doctor_remedy(doctor, "%s", meanings[m].remedy);
         else
                 doctor_remedy(
                     doctor,
@@ -64,12 +73,12 @@ advise_on_refusal(struct doctor *doctor, const struct config_source *source, siz
                     source->name, doctor->file, meanings[m].option);
 }
 
-/* gatepostd answers with an envelope that has a code; proxies do not. */
+/* gatepostd answers with an envelope that has a code; proxies do not, or have others. */
 static void
 report_proxy(struct doctor *doctor, const struct http_client_answer *answer)
 {
         doctor_fail(doctor, EX_UNAVAILABLE,
-                    "answered %d without the code that answers of gatepostd have: by a proxy before the "
+                    "answered %d without a code that gatepostd has for it: by a proxy before the "
                     "receiver, which may replace the receiver's answer, or by another server",
                     answer->status);
         doctor_remedy(doctor,
@@ -89,28 +98,26 @@ report_refusal(struct doctor *doctor, const struct config_source *source,
                const struct http_client_answer *answer)
 {
         struct service_error refusal;
-        const char *code;
+        const char *code = read_code(answer, &refusal);
         size_t m = 0;
 
-        service_error_read(answer->body, answer->len, &refusal);
-        code = refusal.code;
         if (code == NULL) {
                 report_proxy(doctor, answer);
                 service_error_clear(&refusal);
                 return;
         }
-        while (m < ARRAY_LEN(meanings) && meanings[m].status != answer->status)
+        while (m < ARRAY_LEN(meanings) && strcmp(meanings[m].code, code) != 0)
                 m++;
         if (m == ARRAY_LEN(meanings)) {
-                doctor_fail(doctor, EX_UNAVAILABLE, "answered %d (%.60s)", answer->status, code);
+                doctor_fail(doctor, EX_UNAVAILABLE, "answered %d (%s)", answer->status, code);
                 doctor_remedy(doctor, "see what answers at this URL, and the log of gatepostd");
         } else {
-                doctor_fail(doctor, meanings[m].exit_status, "answered %d (%.60s): %s%s", answer->status,
-                            code, meanings[m].means,
+                doctor_fail(doctor, meanings[m].exit_status, "answered %d (%s): %s%s", answer->status, code,
+                            meanings[m].means,
                             doctor->is_daemon_outdated && meanings[m].exit_status == EX_CONFIG
                                 ? "; gatepostd has not loaded the files as they are now"
                                 : "");
-                advise_on_refusal(doctor, source, m, code);
+                advise_on_refusal(doctor, source, m);
         }
         service_error_clear(&refusal);
 }
@@ -144,8 +151,7 @@ doctor_answer_limits(const struct http_client_answer *answer)
         int result = 0;
 
         if (answer->status == 429) {
-                service_error_read(answer->body, answer->len, &refusal);
-                result = refusal.code == NULL;
+                result = read_code(answer, &refusal) == NULL;
                 service_error_clear(&refusal);
         }
         return result;

@@ -211,22 +211,39 @@ answer_insert_close(char *text, size_t *len)
         return larger;
 }
 
+/* The codes of all answers of gatepostd. The first of a status is that of what the gate refuses. */
+static const struct {
+        int status;
+        const char *code;
+} codes[] = {
+    {400, "BAD_REQUEST"},        {400, "VALIDATION_ERROR"},   {401, "STALE_TIMESTAMP"},
+    {401, "INVALID_SIGNATURE"},  {403, "FORBIDDEN"},          {404, "NOT_FOUND"},
+    {405, "METHOD_NOT_ALLOWED"}, {408, "REQUEST_TIMEOUT"},    {413, "PAYLOAD_TOO_LARGE"},
+    {414, "URI_TOO_LONG"},       {417, "EXPECTATION_FAILED"}, {421, "MISDIRECTED_REQUEST"},
+    {429, "TOO_MANY_REQUESTS"},  {500, "INTERNAL_ERROR"},     {501, "NOT_IMPLEMENTED"},
+    {503, "UNAVAILABLE"},
+};
+
+int
+answer_has_code(int status, const char *code)
+{
+        for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+                if (codes[i].status == status && strcmp(codes[i].code, code) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
 struct http_error
 answer_refusal(int status, const char *reason)
 {
-        static const struct {
-                int status;
-                const char *code;
-        } codes[] = {
-            {408, "REQUEST_TIMEOUT"},    {413, "PAYLOAD_TOO_LARGE"}, {414, "URI_TOO_LONG"},
-            {417, "EXPECTATION_FAILED"}, {501, "NOT_IMPLEMENTED"},   {503, "UNAVAILABLE"},
-        };
-        struct http_error error = {.status = status, .code = "BAD_REQUEST", .message = reason};
+        struct http_error error = {.status = status, .code = codes[0].code, .message = reason};
+        size_t i = 0;
 
-        for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
-                if (codes[i].status == status)
-                        error.code = codes[i].code;
-        }
+        while (i < ARRAY_LEN(codes) && codes[i].status != status)
+                i++;
+        if (i < ARRAY_LEN(codes))
+                error.code = codes[i].code;
         return error;
 }
 

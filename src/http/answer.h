@@ -60,6 +60,9 @@ const char *answer_error_header(int status, const char *request_id, const char *
 /* Return the error for a request that the gate refuses: status 400, 408, 413, 414, 417, 501 or 503. */
 struct http_error answer_refusal(int status, const char *reason);
 
+/* Return whether gatepostd answers this status with this code. */
+int answer_has_code(int status, const char *code);
+
 /* Return the reason phrase of a status (RFC 9110 §15). */
 const char *answer_phrase(int status);
 

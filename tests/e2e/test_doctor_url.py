@@ -4,6 +4,8 @@ import contextlib
 import ctypes
 import http.client
 import http.server
+import pathlib
+import re
 import socket
 import ssl
 import threading
@@ -108,9 +110,26 @@ def test_answer_of_a_proxy_is_not_explained_as_the_receivers(installation, two_s
     """Else somebody changes the secret, although the proxy asks for a password."""
     service.faults = [answers(status, body=b"<html>It does not work!</html>")] * 2
     checkup = examine(installation, file_of(two_sources), *to(service))
-    expect(checkup, EX_UNAVAILABLE, "delivery http://", f"answered {status} without the code that answers of gatepostd have",
+    expect(checkup, EX_UNAVAILABLE, "delivery http://", f"answered {status} without a code that gatepostd has for it",
            f"see what answers at this URL, and why, by its configuration and log, and by the receiver's{words}")
     assert "secret_file" not in checkup.cause and "webhook_id" not in checkup.cause, checkup.cause
+
+
+@pytest.mark.parametrize("status, code", [(401, "UNAUTHORIZED"), (503, "NO_HEALTHY_UPSTREAM"), (429, "rate_limit_exceeded"), (403, "NOT_FOUND")])
+def test_code_of_a_gateway_is_not_explained_as_the_receivers(installation, two_sources, service, status, code):
+    service.faults = [answers(status, {"error": {"code": code, "message": "as it says"}})] * 2
+    checkup = examine(installation, file_of(two_sources), *to(service))
+    expect(checkup, EX_UNAVAILABLE, "delivery http://", f"answered {status} without a code that gatepostd has for it", "see what answers at this URL")
+
+
+def test_every_code_of_the_manual_is_the_receivers(installation, two_sources, service):
+    manual = (pathlib.Path(__file__).parents[2] / "man" / "gatepostd.8").read_text()
+    codes = set(re.findall(r"^\.It .* Ta (\d+) Ta ([A-Z_]+)$", manual, re.M))
+    assert len(codes) > 12, codes
+    for status, code in sorted(codes):
+        service.faults = [answers(int(status), {"ok": False, "error": {"code": code, "message": "as it says"}})]
+        checkup = examine(installation, file_of(two_sources), to(service)[0], f"{to(service)[1]}/webhooks/invoicing")
+        assert f"answered {status} ({code})" in checkup.cause, checkup.cause
 
 
 def test_proxy_that_takes_few_deliveries_at_once_is_no_failure(installation, two_sources):
@@ -377,16 +396,19 @@ def test_proxy_that_keeps_its_prefix_is_a_candidate(installation, two_sources):
            "a proxy that must remove what is before /webhooks/orders")
 
 
-def without_first_segment(request, address):
-    """What a proxy that removes the first segment of the path passes on, and the answer."""
-    head, _, body = request.partition(b"\r\n\r\n")
-    words, _, lines = head.partition(b"\r\n")
+def passed_on(request, address):
+    """The answer of a receiver to a request."""
     with socket.create_connection(address) as onward:
-        onward.sendall(words.replace(b"/proxied", b"", 1) + b"\r\n" + lines + b"\r\nConnection: close\r\n\r\n" + body)
+        onward.sendall(request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
         answer = b""
         while more := onward.recv(65536):
             answer += more
     return answer
+
+
+def without_first_segment(request, address):
+    """As a proxy that removes the first segment of the path."""
+    return passed_on(request.replace(b"/proxied", b"", 1), address)
 
 
 def test_proxy_that_leads_to_another_source_is_a_candidate(installation, two_sources):
