@@ -1,5 +1,6 @@
 #include "cli/doctor_daemon.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
@@ -7,9 +8,11 @@
 #include <openssl/x509.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "cli/receiver_url.h"
 #include "cli/service_answer.h"
 #include "http/answer.h"
+#include "model/delivery.h"
 
 /* What it means if the receiver does not accept a test delivery, and what to do about it. */
 
@@ -22,24 +25,26 @@ static const struct {
         const char *means;
         const char *remedy;
         const char *option; /* of the source; what this file may have otherwise than a receiver elsewhere */
+        const char *proxy;  /* what a proxy before the receiver may do instead; NULL: nothing */
 } meanings[] = {
     {"VALIDATION_ERROR", EX_CONFIG,
      "the receiver does not find the four headers with the source's header_prefix",
      "gatepostd runs with another header_prefix for this path than the file has: systemctl reload @UNIT@",
-     "header_prefix"},
+     "header_prefix", "drops headers"},
     {"INVALID_SIGNATURE", EX_CONFIG, "the receiver refuses the signature by this secret of the configuration",
-     "gatepostd runs with other secrets than the file names: systemctl reload @UNIT@", "secret_file"},
+     "gatepostd runs with other secrets than the file names: systemctl reload @UNIT@", "secret_file",
+     "changes bodies"},
     {"STALE_TIMESTAMP", EX_CONFIG, "by the receiver's clock, the delivery was not signed now",
-     "synchronise the clocks of this machine and the receiver's (timedatectl)", NULL},
+     "synchronise the clocks of this machine and the receiver's (timedatectl)", NULL, NULL},
     {"FORBIDDEN", EX_CONFIG, "the receiver does not take the first webhook_id of the configuration",
-     "gatepostd runs with other webhook_id than the file: systemctl reload @UNIT@", "webhook_id"},
+     "gatepostd runs with other webhook_id than the file: systemctl reload @UNIT@", "webhook_id", NULL},
     {"NOT_FOUND", EX_CONFIG, "no source of the receiver has the path that it gets",
      "gatepostd runs with other paths than the file, or a proxy changes them: systemctl reload @UNIT@",
-     "path"},
+     "path", NULL},
     {"TOO_MANY_REQUESTS", EX_UNAVAILABLE, "the receiver has refused too many requests from this address",
-     "wait some seconds", NULL},
+     "wait some seconds", NULL, NULL},
     {"UNAVAILABLE", EX_UNAVAILABLE, "the receiver cannot append to Kafka now",
-     "see gatepost status, and journalctl -u @UNIT@", NULL},
+     "see gatepost status, and journalctl -u @UNIT@", NULL, NULL},
 };
 
 /* Read the code of gatepostd in an answer, or NULL: then it is by a proxy or another server. */
@@ -50,9 +55,64 @@ read_code(const struct http_client_answer *answer, struct service_error *refusal
         return refusal->code != NULL && answer_has_code(answer->status, refusal->code) ? refusal->code : NULL;
 }
 
+/* Whether the receiver misses a header that was sent, which it names: it has the same header_prefix. */
+static int
+misses_sent_header(const struct config_source *source, const struct service_error *refusal)
+{
+        size_t len = strlen(source->header_prefix);
+        const char *field = refusal->n_violations == 0 ? NULL : refusal->violations[0].field;
+
+        if (field == NULL || strncmp(field, source->header_prefix, len) != 0 || field[len] != '-')
+                return 0;
+        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++) {
+                if (strcmp(field + len + 1, delivery_header_suffix((enum delivery_header)h)) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
+/* Whether a run without --to sends to a daemon that has loaded the files as they are now. */
+static int
+can_compare(const struct doctor *doctor)
+{
+        const struct config *config = doctor->config;
+
+        return doctor->status != NULL && !doctor->is_daemon_outdated && config->roles & CONFIG_RECEIVER &&
+               !config->requires_proxy && config->tls_client_ca_file == NULL;
+}
+
+/* The receiver of --to has another file than this one, or what it gets was changed on the way. */
+static void
+advise_on_difference(struct doctor *doctor, const struct config_source *source, size_t m)
+{
+        const char *proxy = meanings[m].proxy;
+        char *first = NULL, *last = NULL;
+
+        if (proxy != NULL && can_compare(doctor))
+                first =
+                    mem_printf("compare with a run without --to: if its deliveries are accepted, and the URL "
+                               "leads to this receiver, a proxy before it %s; if not, ",
+                               proxy);
+        else if (proxy != NULL)
+                last =
+                    mem_printf("; or a proxy before the receiver %s: compare with a run without --to on the "
+                               "receiver's machine",
+                               proxy);
+        doctor_remedy(doctor,
+                      "%ssee which source gets it, by the receiver's log, since "
+                      "proxies may change the path; if it is [source %s], give %s and the receiver the same "
+                      "%s of it (a router with verify = on quarantines what it cannot verify by its own "
+                      "secrets), then reload both%s",
+                      first == NULL ? "" : first, source->name, doctor->file, meanings[m].option,
+                      last == NULL ? "" : last);
+        free(first);
+        free(last);
+}
+
 /* The receiver of --to may have another file than this one, so that a reload does not help. */
 static void
-advise_on_refusal(struct doctor *doctor, const struct config_source *source, size_t m)
+advise_on_refusal(struct doctor *doctor, const struct config_source *source, size_t m,
+                  const struct service_error *refusal)
 {
         if (doctor->url == NULL || meanings[m].option == NULL)
                 doctor_remedy(doctor, "%s", meanings[m].remedy);
@@ -63,14 +123,14 @@ advise_on_refusal(struct doctor *doctor, const struct config_source *source, siz
                     "a proxy that must remove what is before %s, or must not; if it gets %s, give %s and "
                     "the receiver the same sources, then reload both",
                     source->path, source->path, doctor->file);
-        else
+        else if (misses_sent_header(source, refusal))
                 doctor_remedy(
                     doctor,
-                    "see which source gets it, by the receiver's log, since "
-                    "proxies may change the path; if it is [source %s], give %s and the receiver the same "
-                    "%s of it (a router with verify = on quarantines what it cannot verify by its own "
-                    "secrets), then reload both",
-                    source->name, doctor->file, meanings[m].option);
+                    "let the proxy before the receiver pass on all headers of a delivery as they are: "
+                    "%s-... were sent, and the receiver looks for these, too",
+                    source->header_prefix);
+        else
+                advise_on_difference(doctor, source, m);
 }
 
 /* gatepostd answers with an envelope that has a code; proxies do not, or have others. */
@@ -112,12 +172,15 @@ report_refusal(struct doctor *doctor, const struct config_source *source,
                 doctor_fail(doctor, EX_UNAVAILABLE, "answered %d (%s)", answer->status, code);
                 doctor_remedy(doctor, "see what answers at this URL, and the log of gatepostd");
         } else {
-                doctor_fail(doctor, meanings[m].exit_status, "answered %d (%s): %s%s", answer->status, code,
-                            meanings[m].means,
+                const char *field = refusal.n_violations == 0 ? NULL : refusal.violations[0].field;
+
+                doctor_fail(doctor, meanings[m].exit_status, "answered %d (%s): %s%s%.128s%s", answer->status,
+                            code, meanings[m].means, field == NULL ? "" : ", such as ",
+                            field == NULL ? "" : field,
                             doctor->is_daemon_outdated && meanings[m].exit_status == EX_CONFIG
                                 ? "; gatepostd has not loaded the files as they are now"
                                 : "");
-                advise_on_refusal(doctor, source, m);
+                advise_on_refusal(doctor, source, m, &refusal);
         }
         service_error_clear(&refusal);
 }

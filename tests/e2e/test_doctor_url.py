@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import http.client
 import http.server
+import json
 import pathlib
 import re
 import socket
@@ -130,6 +131,49 @@ def test_every_code_of_the_manual_is_the_receivers(installation, two_sources, se
         service.faults = [answers(int(status), {"ok": False, "error": {"code": code, "message": "as it says"}})]
         checkup = examine(installation, file_of(two_sources), to(service)[0], f"{to(service)[1]}/webhooks/invoicing")
         assert f"answered {status} ({code})" in checkup.cause, checkup.cause
+
+
+def through(daemon, change):
+    """Run doctor by a proxy that changes requests: a URL that it answers at."""
+    host, _, port = daemon.address.rpartition(":")
+    server = socket.create_server(("127.0.0.1", 0))
+    serve(server, lambda request: passed_on(change(request), (host, int(port))))
+    return server, "http://%s:%d/webhooks/invoicing" % server.getsockname()
+
+
+def written_anew(request):
+    """As by a gateway that reads the body, and writes it with blanks."""
+    head, _, body = request.partition(b"\r\n\r\n")
+    anew = json.dumps(json.loads(body)).encode()
+    return re.sub(rb"(?i)(content-length: )\d+", rb"\g<1>%d" % len(anew), head) + b"\r\n\r\n" + anew
+
+
+def test_proxy_that_changes_bodies_is_the_first_candidate_if_the_daemon_is_up_to_date(installation, two_sources):
+    """The secrets of the daemon are those of the file, which a run without --to proves."""
+    two_sources.config["source invoicing"]["webhook_id"] = "the-one"
+    reload(two_sources)
+    server, url = through(two_sources, written_anew)
+    with server:
+        checkup = examine(installation, file_of(two_sources), "--to", url)
+        expect(checkup, EX_CONFIG, "answered 401 (INVALID_SIGNATURE)", "remedy: compare with a run without --to: ", "a proxy before it changes bodies; if not, ",
+               "if it is [source invoicing]", "the same secret_file")
+        two_sources.config["source invoicing"]["webhook_id"] = ["the-one", "another"]
+        checkup = examine(installation, two_sources.config, "--to", url)
+        expect(checkup, EX_CONFIG, "remedy: see which source gets it", "; or a proxy before the receiver changes bodies: compare with a run without --to on ")
+
+
+def test_proxy_that_drops_headers_is_not_another_header_prefix(installation, two_sources):
+    """The receiver names the header that it misses, which was sent."""
+    server, url = through(two_sources, lambda request: re.sub(rb"(?i)x-invoicing-(timestamp|webhook-id): .*\r\n", b"", request))
+    with server:
+        checkup = examine(installation, file_of(two_sources), "--to", url)
+    expect(checkup, EX_CONFIG, "answered 400 (VALIDATION_ERROR)", ", such as x-invoicing-", "let the proxy before the receiver pass on all headers")
+    assert "same header_prefix" not in checkup.cause, checkup.cause
+    server, url = through(two_sources, lambda request: request)
+    two_sources.config["source invoicing"]["header_prefix"] = "x"  # x-invoicing-timestamp is none of its headers
+    with server:
+        checkup = examine(installation, two_sources.config, "--to", url)
+    expect(checkup, EX_CONFIG, ", such as x-invoicing-", "the same header_prefix of it", "; or a proxy before the receiver drops headers")
 
 
 def test_proxy_that_takes_few_deliveries_at_once_is_no_failure(installation, two_sources):
