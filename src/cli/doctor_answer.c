@@ -42,7 +42,10 @@ static const struct {
      "gatepostd runs with other paths than the file, or a proxy changes them: systemctl reload @UNIT@",
      "path", NULL},
     {"TOO_MANY_REQUESTS", EX_UNAVAILABLE, "the receiver has refused too many requests from this address",
-     "wait some seconds", NULL, NULL},
+     "wait some seconds; if it stays, requests of others from this address are refused, too: see the "
+     "receiver's log; if it is the address of a proxy, set trusted_proxy in [receiver] to it, and let it "
+     "name its clients by X-Forwarded-For; or raise max_refusals_per_address",
+     NULL, NULL},
     {"UNAVAILABLE", EX_UNAVAILABLE, "the receiver cannot append to Kafka now",
      "see gatepost status, and journalctl -u @UNIT@", NULL, NULL},
 };

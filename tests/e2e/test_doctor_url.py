@@ -133,6 +133,13 @@ def test_every_code_of_the_manual_is_the_receivers(installation, two_sources, se
         assert f"answered {status} ({code})" in checkup.cause, checkup.cause
 
 
+def test_refusals_that_do_not_end_are_those_of_others(installation, two_sources, service):
+    """They share the address, as clients of a proxy that is no trusted_proxy."""
+    service.faults = [answers(429, {"ok": False, "error": {"code": "TOO_MANY_REQUESTS", "message": "as it says"}})]
+    expect(examine(installation, file_of(two_sources), *to(service)), EX_UNAVAILABLE, "answered 429 (TOO_MANY_REQUESTS)", "wait some seconds; if it stays, ",
+           "set trusted_proxy in [receiver] to it", "raise max_refusals_per_address")
+
+
 def through(daemon, change):
     """Run doctor by a proxy that changes requests: a URL that it answers at."""
     host, _, port = daemon.address.rpartition(":")
