@@ -57,60 +57,96 @@ has_rule_for(const struct config *config, const char *beginning, size_t len)
         return 0;
 }
 
-/* Whether there is a topic for an event, which may be the name of a family of kinds, with .* or without. */
+/* Whether the kinds of an event get to a topic. */
+enum coverage {
+        NO_TOPIC,
+        SOME_TOPICS, /* it is a family, and other kinds of it go to quarantine */
+        ALL_TOPICS,
+};
+
+/* Whether the service documents kinds with this beginning, and all of them have a topic. */
 static int
-has_topic(const struct config *config, const char *event)
+has_documented_kinds(const struct config *config, const struct topic_table *documented, const char *beginning,
+                     size_t len)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < topic_table_size(documented); i++) {
+                const char *kind = topic_table_rule(documented, i)->pattern;
+
+                if (strncmp(kind, beginning, len) != 0)
+                        continue;
+                if (topic_table_find(config->topics, kind, strlen(kind)) == NULL)
+                        return 0;
+                n++;
+        }
+        return n > 0;
+}
+
+/* Return the coverage of an event, which may be the name of a family of kinds, with .* or without. */
+static enum coverage
+find_coverage(const struct config *config, const struct topic_table *documented, const char *event)
 {
         size_t len = strlen(event), stem = doctor_doubled_stem(event);
         char member[300];
 
-        if (stem < len && has_rule_for(config, event, len - 1))
-                return 1;
         (void)snprintf(member, sizeof(member), "%.*s.member", (int)stem, event);
-        return topic_table_find(config->topics, event, len) != NULL ||
-               topic_table_find(config->topics, member, strlen(member)) != NULL;
+        if (topic_table_find(config->topics, event, len) != NULL ||
+            topic_table_find(config->topics, member, strlen(member)) != NULL)
+                return ALL_TOPICS;
+        if (stem == len || !has_rule_for(config, event, len - 1))
+                return NO_TOPIC;
+        return has_documented_kinds(config, documented, event, len - 1) ? ALL_TOPICS : SOME_TOPICS;
 }
 
-/* Return the first kind or family of the service's list for which there is no topic, to be freed, or NULL. */
-static char *
-find_missing_kind(const struct config *config)
+/* An event without a topic, or a family of which only some kinds have one. */
+struct gap {
+        enum coverage coverage;
+        char *event; /* NULL: none */
+};
+
+/* Keep the worse of two gaps; of equal ones, the first. */
+static void
+widen(struct gap *gap, enum coverage coverage, const char *format, const char *event)
 {
+        if (coverage >= gap->coverage)
+                return;
+        free(gap->event);
+        gap->coverage = coverage;
+        gap->event = mem_printf(format, event);
+}
+
+/* Find the worst gap in the events of a webhook: for *, in all kinds that the service documents. */
+static struct gap
+find_gap(const struct doctor *doctor, const struct subscription_view *view)
+{
+        const struct config *config = doctor->config;
         struct topic_table *documented = topic_table_new();
-        char *found = NULL;
+        struct gap gap = {.coverage = ALL_TOPICS};
 
         topic_table_add_defaults(documented, "x");
-        for (size_t i = 0; i < topic_table_size(documented) && found == NULL; i++) {
-                const char *event = topic_table_rule(documented, i)->pattern;
+        for (size_t i = 0; i < view->n_events && config->roles & CONFIG_ROUTER; i++) {
+                if (strcmp(view->events[i], "*") != 0) {
+                        widen(&gap, find_coverage(config, documented, view->events[i]), "%s",
+                              view->events[i]);
+                        continue;
+                }
+                for (size_t k = 0; k < topic_table_size(documented); k++) {
+                        const char *kind = topic_table_rule(documented, k)->pattern;
 
-                if (!has_topic(config, event))
-                        found = mem_printf("* (%s)", event);
+                        widen(&gap, find_coverage(config, documented, kind), "* (%s)", kind);
+                }
         }
         topic_table_free(documented);
-        return found;
-}
-
-/* Return the first event of a webhook for which there is no topic, to be freed, or NULL. */
-static char *
-find_unknown(const struct doctor *doctor, const struct subscription_view *view)
-{
-        char *found = NULL;
-
-        for (size_t i = 0; i < view->n_events && doctor->config->roles & CONFIG_ROUTER && found == NULL;
-             i++) {
-                if (strcmp(view->events[i], "*") == 0)
-                        found = find_missing_kind(doctor->config);
-                else if (!has_topic(doctor->config, view->events[i]))
-                        found = mem_strdup(view->events[i]);
-        }
-        return found;
+        return gap;
 }
 
 static void
 report_webhook(struct doctor *doctor, const struct config_source *source,
                const struct subscription_view *view)
 {
-        char events[300], *url = uri_hide_secrets(view->url), *unknown = find_unknown(doctor, view);
-        char *ids = doctor_doubled_ids(doctor, source);
+        char events[300], *url = uri_hide_secrets(view->url), *ids = doctor_doubled_ids(doctor, source);
+        struct gap gap = find_gap(doctor, view);
 
         list_events(view, events, sizeof(events));
         if (view->shows_events && view->n_events == 0)
@@ -119,17 +155,25 @@ report_webhook(struct doctor *doctor, const struct config_source *source,
                             "webhooks at the URL: "
                             "@GATEPOST@ subscriptions ensure --url URL --events LIST --secret-file FILE%s",
                             url, ids);
-        else if (unknown != NULL)
+        else if (gap.coverage == NO_TOPIC)
                 doctor_warn(doctor,
                             "%.300s has the event %.255s, for which there is no topic: its deliveries go to "
                             "quarantine as unknown-kind; give it a topic in [events] of %s, and create that: "
                             "@GATEPOST@ topics create",
-                            url, unknown, doctor->file);
+                            url, gap.event, doctor->file);
+        else if (gap.coverage == SOME_TOPICS)
+                doctor_note(
+                    doctor,
+                    "%.300s has the event %.255s, and only some kinds of that family have a topic: "
+                    "deliveries of others go to quarantine as unknown-kind; if some are expected, give "
+                    "them topics in [events] of %s, or the family one, and create those: "
+                    "@GATEPOST@ topics create",
+                    url, gap.event, doctor->file);
         else
                 doctor_pass(doctor, "%.300s has %s%s", url,
                             view->shows_events ? "the events " : "unknown events", events);
         free(ids);
-        free(unknown);
+        free(gap.event);
         free(url);
 }
 
