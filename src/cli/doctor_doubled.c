@@ -256,3 +256,26 @@ doctor_doubled_check(struct doctor *doctor, const struct config_source *source,
         for (size_t i = 1; i < n; i++)
                 check_one(doctor, &group, i);
 }
+
+int
+doctor_doubled_note(struct doctor *doctor, const struct config_source *source,
+                    const struct subscription_view *const *views, size_t n,
+                    const struct subscription_view *stray)
+{
+        char common[COMMON_SIZE] = "", *url;
+        size_t i = 0;
+
+        for (; i < n && *common == '\0'; i++)
+                list_common(views[i], stray, common, sizeof(common));
+        if (*common == '\0')
+                return 0;
+        url = uri_hide_secrets(stray->url);
+        doctor_begin(doctor, "webhook", "[source %s]", source->name);
+        doctor_note(
+            doctor,
+            "webhooks %.64s and %.64s both deliver %s, and the path of %.300s leads to no source: if a "
+            "proxy changes it, and leads that here, too, each such event is published twice",
+            views[i - 1]->id, stray->id, common, url);
+        free(url);
+        return 1;
+}

@@ -20,4 +20,12 @@ char *doctor_doubled_ids(const struct doctor *doctor, const struct config_source
 void doctor_doubled_check(struct doctor *doctor, const struct config_source *source,
                           const struct subscription_view *const *views, size_t n);
 
+/*
+ * Note that a webhook, the path of whose URL leads to no source, has events in common with one of these: a
+ * proxy that changes the path may lead it to the source. Returns whether it has.
+ */
+int doctor_doubled_note(struct doctor *doctor, const struct config_source *source,
+                        const struct subscription_view *const *views, size_t n,
+                        const struct subscription_view *stray);
+
 #endif

@@ -15,6 +15,7 @@
 /* The service's API: the key, and the webhooks that lead here. */
 
 #define TIMEOUT_MS 10000
+#define LISTED_MAX 3
 
 static void
 list_events(const struct subscription_view *view, char *text, size_t size)
@@ -28,6 +29,7 @@ list_events(const struct subscription_view *view, char *text, size_t size)
         }
 }
 
+/* Whether a webhook leads to a source by the path of its URL; NULL: to none. */
 static int
 leads_to(const struct doctor *doctor, const struct config_source *source,
          const struct subscription_view *view)
@@ -205,16 +207,42 @@ report_refused(struct doctor *doctor, const struct config_source *source,
         free(url);
 }
 
+/* List the first of some webhooks, by their ids and URLs. The caller frees it. */
+static char *
+list_webhooks(const struct subscription_view *const *views, size_t n)
+{
+        char *list = mem_strdup("");
+
+        for (size_t i = 0; i < n && i <= LISTED_MAX; i++) {
+                char *url = uri_hide_secrets(views[i]->url), *longer;
+
+                if (i < LISTED_MAX)
+                        longer =
+                            mem_printf("%s%s%.64s at %.150s", list, i == 0 ? "" : ", ", views[i]->id, url);
+                else
+                        longer = mem_printf("%s and %zu more", list, n - i);
+                free(url);
+                free(list);
+                list = longer;
+        }
+        return list;
+}
+
 /*
- * No webhook leads to a source. The account of [service] need not have one for each, so the remedy depends on
- * whether deliveries arrive; the router of this machine knows how many of those may be test deliveries.
+ * No URL ends with the path of a source. Nevertheless, a webhook may lead to it: of another account, or of
+ * this one by a proxy that changes the path, which one of the strays may be. One more would then publish each
+ * event twice. Deliveries since the daemon's start prove that there is one, unless they are test deliveries,
+ * which the router of this machine counts.
  */
 static void
-report_none(struct doctor *doctor, const struct config_source *source)
+report_none(struct doctor *doctor, const struct config_source *source, size_t n_webhooks,
+            const struct subscription_view *const *strays, size_t n_strays)
 {
         double n_accepted =
             status_number(json_tree_get(json_tree_get(doctor->status, "requests"), source->name), "accepted");
-        char *ids = doctor_doubled_ids(doctor, source);
+        char *ids = doctor_doubled_ids(doctor, source), *list = list_webhooks(strays, n_strays);
+        char *command =
+            mem_printf("@GATEPOST@ subscriptions ensure --url URL --events LIST --secret-file FILE%s", ids);
 
         doctor_begin(doctor, "webhook", "[source %s]", source->name);
         if (n_accepted > status_number(doctor->status, "testDeliveries"))
@@ -222,43 +250,76 @@ report_none(struct doctor *doctor, const struct config_source *source)
                     doctor,
                     "no webhook of this account has a URL that ends with %s, although gatepostd has "
                     "accepted %.0f deliver%s of the source since its start: of another account of the "
-                    "service, by another URL, or of gatepost doctor or send",
-                    source->path, n_accepted, n_accepted == 1 ? "y" : "ies");
+                    "service, by another URL%s%s%s, or of gatepost doctor or send",
+                    source->path, n_accepted, n_accepted == 1 ? "y" : "ies", n_strays == 0 ? "" : " (", list,
+                    n_strays == 0 ? "" : ")");
+        else if (n_webhooks == 0)
+                doctor_warn(doctor,
+                            "this account of the service has no webhook, so it delivers nothing here: %s",
+                            command);
+        else if (n_strays == 0)
+                doctor_warn(
+                    doctor,
+                    "no webhook of this account has a URL that ends with %s; if no other account of the "
+                    "service delivers here: %s",
+                    source->path, command);
         else
                 doctor_warn(
                     doctor,
-                    "no webhook of the service has a URL that ends with %s, so nothing is delivered "
-                    "here: @GATEPOST@ subscriptions ensure --url URL --events LIST --secret-file FILE%s",
-                    source->path, ids);
+                    "no webhook of this account has a URL that ends with %s, and these lead to no source by "
+                    "their path: %s; compare them with the proxy's configuration: if it changes the path of "
+                    "one, and leads it here, register no other, or each event is published twice; only if "
+                    "none "
+                    "leads here: %s",
+                    source->path, list, command);
+        free(command);
+        free(list);
         free(ids);
+}
+
+static void
+check_webhook(struct doctor *doctor, const struct config_source *source, const struct subscription_view *view,
+              int is_one_accepted)
+{
+        doctor_begin(doctor, "webhook", "[source %s]", source->name);
+        if (is_accepted(source, view))
+                report_webhook(doctor, source, view);
+        else
+                report_refused(doctor, source, view, is_one_accepted);
 }
 
 static void
 check_source(struct doctor *doctor, const struct config_source *source,
              const struct subscription_views *views)
 {
-        const struct subscription_view **accepted = mem_alloc((views->n + 1) * sizeof(*accepted));
-        size_t n = 0, n_accepted = 0;
+        const struct subscription_view **accepted = mem_alloc((views->n + 1) * sizeof(*accepted)),
+                                       **strays = mem_alloc((views->n + 1) * sizeof(*strays));
+        size_t n = 0, n_accepted = 0, n_strays = 0;
 
-        for (size_t i = 0; i < views->n; i++) {
-                if (leads_to(doctor, source, &views->items[i]) && is_accepted(source, &views->items[i]))
-                        accepted[n_accepted++] = &views->items[i];
-        }
         for (size_t i = 0; i < views->n; i++) {
                 const struct subscription_view *view = &views->items[i];
+                int leads_here = leads_to(doctor, source, view);
 
-                if (!leads_to(doctor, source, view))
-                        continue;
-                doctor_begin(doctor, "webhook", "[source %s]", source->name);
-                n++;
-                if (is_accepted(source, view))
-                        report_webhook(doctor, source, view);
-                else
-                        report_refused(doctor, source, view, n_accepted > 0);
+                if (leads_here)
+                        n++;
+                if (leads_here && is_accepted(source, view))
+                        accepted[n_accepted++] = view;
+                else if (leads_to(doctor, NULL, view))
+                        strays[n_strays++] = view;
+        }
+        for (size_t i = 0; i < views->n; i++) {
+                if (leads_to(doctor, source, &views->items[i]))
+                        check_webhook(doctor, source, &views->items[i], n_accepted > 0);
         }
         if (n == 0)
-                report_none(doctor, source);
+                report_none(doctor, source, views->n, strays, n_strays);
         doctor_doubled_check(doctor, source, accepted, n_accepted);
+        for (size_t i = 0, n_noted = 0; i < n_strays && n_noted < LISTED_MAX; i++) {
+                if (is_accepted(source, strays[i]) &&
+                    doctor_doubled_note(doctor, source, accepted, n_accepted, strays[i]))
+                        n_noted++;
+        }
+        free(strays);
         free(accepted);
 }
 

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 
 #define MAX_POSTS 4
+#define MAX_WARNED 3
 
 static int
 is_at_url(const struct subscription_ensure *state, const struct subscription_view *view)
@@ -341,6 +342,58 @@ check_added(struct subscription_ensure *state)
         return EX_DATAERR;
 }
 
+/* Return the first requested event that a webhook has, too, or NULL. */
+static const char *
+find_requested(const struct subscription_ensure *state, const struct subscription_view *view)
+{
+        const char *common = NULL;
+
+        for (size_t i = 0; i < state->args->n_events; i++) {
+                for (size_t k = 0; k < view->n_events && common == NULL; k++)
+                        common = find_common(state->args->events[i], view->events[k]);
+        }
+        return common;
+}
+
+static void
+warn_of_other(const struct subscription_view *view, const char *event)
+{
+        char *url = subscription_shown_url(view);
+
+        fprintf(stderr, "gatepost %s: ", command_name());
+        text_print(stderr, view->id, strlen(view->id));
+        fputs(" has ", stderr);
+        text_print(stderr, event, strlen(event));
+        fputs(", too, at ", stderr);
+        text_print(stderr, url, strlen(url));
+        fputs(": if it leads to the same receiver, each such event is published twice\n", stderr);
+        free(url);
+}
+
+/*
+ * Warn of webhooks at other URLs with requested events, if none is at this URL yet: a proxy may lead both to
+ * one receiver.
+ */
+static void
+warn_of_others(const struct subscription_ensure *state)
+{
+        size_t n_warned = 0;
+
+        for (size_t i = 0; i < state->before.n; i++) {
+                if (is_at_url(state, &state->before.items[i]))
+                        return;
+        }
+        for (size_t i = 0; i < state->before.n && n_warned < MAX_WARNED; i++) {
+                const struct subscription_view *view = &state->before.items[i];
+                const char *common = find_requested(state, view);
+
+                if (common == NULL)
+                        continue;
+                warn_of_other(view, common);
+                n_warned++;
+        }
+}
+
 static int
 remove_old(struct subscription_ensure *state)
 {
@@ -367,6 +420,7 @@ subscription_ensure(struct subscription_ensure *state, const char *payload, size
                 return status;
         find_right_before(state);
         warn_unchecked(state);
+        warn_of_others(state);
         if (state->kept == NULL && !state->args->dry_run) {
                 status = add(state, payload, len);
                 if (status != 0)

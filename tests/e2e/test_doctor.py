@@ -2377,7 +2377,7 @@ def test_source_of_another_account_of_the_service(installation, service, stopped
         waiting.until(lambda: daemon.metric("gatepost_requests_total", source="invoicing", outcome="accepted") ==
                       daemon.metric("gatepost_test_deliveries_total"), 30, "the test delivery to be routed")
         (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if line.startswith("! webhook ")]
-        assert f"so nothing is delivered here: gatepost -c {file_of(daemon)} subscriptions ensure" in warning
+        assert f"so it delivers nothing here: gatepost -c {file_of(daemon)} subscriptions ensure" in warning
 
 
 def test_no_webhook_leads_here(shared, service, subscribed):

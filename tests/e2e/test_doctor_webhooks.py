@@ -121,6 +121,55 @@ def test_webhook_without_events_is_a_warning(offline, service, subscribed):
     assert line.startswith(f"! webhook [source invoicing]: {URL} has no events, so it delivers nothing; if it is needed, replace all webhooks at the URL: "), line
 
 
+# Webhooks that no path of the configuration matches
+
+ELSEWHERE = "https://gateway.example/hooks/invoices"
+
+
+def test_webhook_is_advised_at_once_only_if_there_is_none(offline, service, subscribed):
+    """A proxy may change the path of another one, and lead it here: then one more would publish each event twice."""
+    (line,) = webhook_lines(offline, subscribed)
+    assert line.startswith("! webhook [source invoicing]: this account of the service has no webhook, so it delivers nothing here: gatepost subscriptions ensure "), line
+    for number in range(5):
+        service.add({"url": f"{ELSEWHERE}/{number}?token=hunter2", "events": ["orders.*"]})
+    (line,) = webhook_lines(offline, subscribed)
+    assert line.startswith("! webhook [source invoicing]: no webhook of this account has a URL that ends with /webhooks/invoicing, and these lead to no source by "
+                           f"their path: w1 at {ELSEWHERE}/0?..., w2 at {ELSEWHERE}/1?..., w3 at {ELSEWHERE}/2?... and 2 more; compare them with the proxy's "
+                           "configuration: if it changes the path of one, and leads it here, register no other, or each event is published twice; only if none "
+                           "leads here: gatepost subscriptions ensure "), line
+
+
+def test_webhook_of_another_source_does_not_lead_here(offline, service, subscribed):
+    subscribed.source("orders", b"the secret of the orders of the tests", key="delivery-id")
+    service.add({"url": "https://gateway.example/webhooks/orders", "events": ["*"]})
+    (line,) = webhook_lines(offline, subscribed)
+    assert line.startswith("! webhook [source invoicing]: no webhook of this account has a URL that ends with /webhooks/invoicing; if no other account of the "
+                           "service delivers here: gatepost subscriptions ensure "), line
+
+
+@pytest.mark.parametrize("events, common", [(["*"], "invoice.accepted"), (["invoice.*", "orders.sent"], "invoice.accepted"), (["orders.sent"], None)])
+def test_webhook_that_a_proxy_may_lead_here_as_well_is_a_note(offline, service, subscribed, events, common):
+    service.add({"url": f"{ELSEWHERE}?token=hunter2", "events": events})
+    service.add({"url": URL, "events": ["invoice.accepted"]})
+    line = f"✓ webhook [source invoicing]: {URL} has the events invoice.accepted"
+    note = (f"• webhook [source invoicing]: webhooks w2 and w1 both deliver {common}, and the path of {ELSEWHERE}?... leads to no source: if a proxy changes it, "
+            "and leads that here, too, each such event is published twice")
+    assert webhook_lines(offline, subscribed) == [line] + ([note] if common else [])
+    subscribed["source invoicing"]["webhook_id"] = "w2"  # so that w1 is refused here
+    assert webhook_lines(offline, subscribed) == [line]
+
+
+def test_notes_of_such_webhooks_are_few(offline, service, subscribed):
+    for number in range(5):
+        service.add({"url": f"{ELSEWHERE}/{number}", "events": ["*"]})
+    service.add({"url": URL, "events": ["*"]})
+    subscribed["events"].update({event: f"{offline.prefix}.any" for event in ("held_unmapped_decision", "reporting_batch.*")})
+    assert [line[0] for line in webhook_lines(offline, subscribed)] == list("✓•••")
+
+
+# Families
+
+
 DOCUMENTED = ["invoice.accepted", "invoice.rejected", "invoice.received", "invoice.duplicate", "invoice.pending", "invoice.amended", "invoice.cancelled",
               "held_unmapped_decision"]
 

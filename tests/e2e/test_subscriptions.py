@@ -363,6 +363,19 @@ def test_ensure_removes_duplicates(fake, service):
     assert [each["id"] for each in service.webhooks] == ["w1"]
 
 
+@pytest.mark.parametrize("events, common", [(["*"], "invoice.accepted"), (["orders.sent", "invoice.*"], "invoice.accepted"), (["orders.sent"], None)])
+def test_ensure_warns_of_the_same_events_at_another_url(fake, service, events, common):
+    """A proxy may lead both to one receiver. A webhook that is already there is warned of once, when it is added."""
+    for number in range(5):
+        service.add({"url": f"https://gateway.example/hooks/{number}?token=hunter2", "events": events})
+    warnings = [f"gatepost subscriptions ensure: w{number + 1} has {common}, too, at https://gateway.example/hooks/{number}?...: if it leads to the same receiver, "
+                "each such event is published twice" for number in range(3 if common else 0)]
+    assert fake.ensure("--dry-run").stderr.splitlines() == warnings
+    assert fake.ensure().stderr.splitlines() == warnings
+    assert fake.ensure().stderr == fake.ensure("--rotate").stderr == ""
+    assert len(service.webhooks) == 6
+
+
 def test_webhook_listed_twice_is_not_removed(fake, service):
     """As with a list that changes while it is read in pages."""
     service.add({"url": URL, "events": KINDS.split(",")})
