@@ -56,6 +56,9 @@ free_lists(struct config *config)
         for (size_t i = 0; i < config->n_files; i++)
                 free(config->files[i].path);
         free(config->files);
+        for (size_t i = 0; i < config->n_awaiting; i++)
+                free(config->awaiting[i]);
+        free(config->awaiting);
 }
 
 /* After loading, only the number of holders changes. */
@@ -239,4 +242,12 @@ config_add_file(struct config *config, const char *path, const struct stat *st, 
 {
         config->files = mem_resize(config->files, config->n_files + 1, sizeof(*config->files));
         config->files[config->n_files++] = (struct config_file){absolute(path), *st, is_of_kafka};
+}
+
+void
+config_await_restart(struct config *config, const char *section, const char *name)
+{
+        config->awaiting = mem_resize(config->awaiting, config->n_awaiting + 1, sizeof(*config->awaiting));
+        config->awaiting[config->n_awaiting++] =
+            mem_printf("[%s]%s%s", section, name == NULL ? "" : " ", name == NULL ? "" : name);
 }

@@ -85,6 +85,8 @@ struct config {
         char *file;
         struct config_file *files; /* first this one, then those that it names and that gatepostd reads */
         size_t n_files;
+        char **awaiting; /* options of the file that only a restart applies, such as "[receiver] threads" */
+        size_t n_awaiting;
         unsigned roles; /* config_role bits, at least one */
         char *instance;
         enum log_level log_level;
@@ -209,6 +211,9 @@ int config_add_secret_file(struct config *config, struct config_source *source, 
 
 /* Add a file that was read, with its state before that. */
 void config_add_file(struct config *config, const char *path, const struct stat *st, int is_of_kafka);
+
+/* Note that only a restart applies an option of this file, or a whole section, whose name is NULL. */
+void config_await_restart(struct config *config, const char *section, const char *name);
 
 /* Return the source with the name of len bytes, or NULL. */
 const struct config_source *config_find_source(const struct config *config, const char *name, size_t len);

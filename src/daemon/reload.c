@@ -6,9 +6,9 @@
 #include "config/restart.h"
 
 static void
-log_restart_needed(const char *section, const char *name, void *arg)
+note_restart_needed(const char *section, const char *name, void *arg)
 {
-        (void)arg;
+        config_await_restart(arg, section, name);
         log_warning("changed option needs a restart section=%s option=%s", section,
                     name == NULL ? "any" : name);
 }
@@ -127,7 +127,8 @@ read_again(const struct reload *reload)
                 reload_log_failed(first, "the configuration has errors");
                 return NULL;
         }
-        restart_needed(first, next, log_restart_needed, NULL);
+        /* Before check() replaces some of these options by those in use. */
+        restart_needed(first, next, note_restart_needed, next);
         if (check(reload, next, &error) == 0)
                 return next;
         reload_log_failed(first, error.text);

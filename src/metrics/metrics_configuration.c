@@ -1,6 +1,3 @@
-#include <stdio.h>
-
-#include "config/restart.h"
 #include "metrics/metrics_state.h"
 #include "metrics/status_writer.h"
 
@@ -104,17 +101,6 @@ put_files(struct status_writer *writer)
         json_close_array(writer->json);
 }
 
-static void
-put_option(const char *section, const char *name, void *arg)
-{
-        struct status_writer *writer = arg;
-        char option[128];
-
-        (void)snprintf(option, sizeof(option), "[%s]%s%s", section, name == NULL ? "" : " ",
-                       name == NULL ? "" : name);
-        status_writer_text(writer, NULL, option);
-}
-
 void
 metrics_configuration(struct status_writer *writer)
 {
@@ -124,7 +110,8 @@ metrics_configuration(struct status_writer *writer)
         status_writer_text(writer, "file", metrics->newest->file);
         json_number(writer->json, "loadedSeconds", metrics->applied_s);
         json_open_array(writer->json, "awaitingRestart");
-        restart_needed(metrics->config, metrics->newest, put_option, writer);
+        for (size_t i = 0; i < metrics->newest->n_awaiting; i++)
+                status_writer_text(writer, NULL, metrics->newest->awaiting[i]);
         json_close_array(writer->json);
         put_files(writer);
         put_listeners(writer);

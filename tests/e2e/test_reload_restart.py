@@ -18,6 +18,11 @@ def daemon(installation):
     return installation.start(config)
 
 
+def awaiting(daemon):
+    """Options that the last reload has read and not applied."""
+    return json.loads(daemon.admin("/status").body)["configuration"]["awaitingRestart"]
+
+
 def test_options_that_need_a_restart_are_reported(installation, daemon):
     assert "needs a restart" not in reload(daemon)
     config = daemon.config
@@ -34,11 +39,29 @@ def test_options_that_need_a_restart_are_reported(installation, daemon):
         ("receiver", "threads"), ("receiver", "max_body"), ("receiver", "ack_timeout"), ("receiver", "listen"),
         ("router", "dedup_window"), ("gatepost", "instance"), ("kafka", "any"), ("topics", "prefix"), ("admin", "listen"),
         ("admin", "allow_remote")])
-    shown = json.loads(daemon.admin("/status").body)["configuration"]["awaitingRestart"]
-    assert {"[receiver] threads", "[router] dedup_window", "[kafka]", "[admin] listen"} <= set(shown)
+    assert sorted(awaiting(daemon)) == sorted(f"[{section}] {option}".replace(" any", "") for section, option in reported)
     daemon.accept()
     installation.kafka.wait_until_routed()
     assert len(installation.kafka.read()) == 1  # in the topics of the active prefix
+
+
+def test_options_that_the_reload_replaces_by_those_in_use_are_reported(daemon):
+    """The names of topics, and a smaller max_body, which topics must suit."""
+    config = daemon.config
+    prefix = config["topics"]["prefix"]
+    config["topics"]["prefix"] = "another"
+    config["events"]["invoice.*"] = "another.all"
+    config["receiver"]["max_body"] = "2KiB"
+    for _ in range(2):
+        reload(daemon)
+        assert sorted(awaiting(daemon)) == ["[events]", "[receiver] max_body", "[topics] prefix"]
+    config["topics"]["prefix"] = prefix
+    del config.sections["events"]
+    reload(daemon)
+    assert awaiting(daemon) == ["[receiver] max_body"]
+    del config["receiver"]["max_body"]
+    reload(daemon)
+    assert awaiting(daemon) == []
 
 
 def test_status_names_each_file_that_was_read_and_when_another_takes_effect(installation):
