@@ -8,8 +8,9 @@
 #include "cli/status.h"
 
 /*
- * How to restart gatepostd so that no spooled delivery is left behind: a restart drains the directory that is
- * at `spool` of the file then, and no other one.
+ * How to restart gatepostd so that no delivery is left behind: a restart drains the directory that is at
+ * `spool` of the file then, and reads the topic of its `prefix` in the cluster of its bootstrap.servers, and
+ * no other ones.
  */
 
 /* Whether a restart with the present file drains the directory of a running receiver. */
@@ -61,34 +62,79 @@ describe(const struct doctor *doctor, const struct json_value *spool, const char
                           directory, how);
 }
 
+/* Return how to restart without leaving spooled deliveries behind, to be freed. status may be NULL. */
+static char *
+guard_spool(const struct doctor *doctor, const struct json_value *status, const char *how)
+{
+        const struct json_value *spool = json_tree_get(status, "spool");
+        const char *directory = json_tree_text(spool, "directory");
+
+        if (status_number(spool, "segments") + status_number(spool, "records") > 0)
+                return describe(doctor, spool, how);
+        if (directory != NULL && !is_drained(doctor->config, spool, directory))
+                return mem_printf("%s, if @GATEPOST@ status shows just before that the spool is "
+                                  "empty: a restart does not drain %s%s",
+                                  how, status_flag(spool, "inPlace") ? "" : "the directory that was at ",
+                                  directory);
+        return mem_strdup(how);
+}
+
+#define FIRST \
+        "first stop what sends deliveries, and wait until @GATEPOST@ status shows an empty spool at each " \
+        "receiver and then lag 0 at each router; then"
+#define REST \
+        "or do not wait for lag 0, and route the rest afterwards by a router with the old options and " \
+        "another `instance`: gatepost-guide(7), ANOTHER CLUSTER OR PREFIX"
+
+/* Likewise for deliveries that are not routed yet. */
+static char *
+guard_topic(const struct config *config, const struct json_value *status, const char *how)
+{
+        const struct json_value *configuration = json_tree_get(status, "configuration");
+        const char *topic = json_tree_text(json_tree_get(configuration, "topics"), "deliveries");
+        const char *brokers = json_tree_text(configuration, "bootstrapServers");
+
+        if (topic != NULL && strcmp(topic, config->deliveries_topic) != 0)
+                return mem_printf("a restart reads %s, and leaves in %s what is not routed by then: " FIRST
+                                  ": %s; " REST,
+                                  config->deliveries_topic, topic, how);
+        if (brokers != NULL && strcmp(brokers, config_brokers(config)) != 0)
+                return mem_printf("if `bootstrap.servers` leads to another cluster now, a restart leaves in "
+                                  "the old one what is not routed by then: " FIRST
+                                  ", or at once if it is the same cluster: %s; " REST,
+                                  how);
+        return mem_strdup(how);
+}
+
+/* Return what to say when the daemon does not say what it has, to be freed. */
+static char *
+guard_unknown(const struct doctor *doctor, const char *how)
+{
+        if (doctor->config == NULL || doctor->config->spool == NULL)
+                return mem_strdup(how);
+        return mem_printf("%s; if `spool` was changed before, then drain the old directory: "
+                          "@GATEPOST@ spool drain DIR",
+                          how);
+}
+
 const char *
 doctor_restart_as(struct doctor *doctor, const char *how)
 {
         struct json_value *own =
             doctor->status == NULL && doctor->config != NULL ? doctor_daemon_status(doctor) : NULL;
-        const struct json_value *status = doctor->status == NULL ? own : doctor->status, *spool;
-        const char *directory;
+        const struct json_value *status = doctor->status == NULL ? own : doctor->status;
+        char *guarded;
 
-        spool = status == NULL || doctor_daemon_other(doctor, status) != NULL
-                    ? NULL
-                    : json_tree_get(status, "spool");
         free(doctor->restart);
-        directory = json_tree_text(spool, "directory");
-        if (status_number(spool, "segments") + status_number(spool, "records") > 0)
-                doctor->restart = describe(doctor, spool, how);
-        else if (directory != NULL && !is_drained(doctor->config, spool, directory))
-                doctor->restart =
-                    mem_printf("%s, if @GATEPOST@ status shows just before that the spool is "
-                               "empty: a restart does not drain %s%s",
-                               how, status_flag(spool, "inPlace") ? "" : "the directory that was at ",
-                               directory);
-        else if (status == NULL && doctor->config != NULL && doctor->config->spool != NULL)
-                doctor->restart =
-                    mem_printf("%s; if `spool` was changed before, then drain the old directory: "
-                               "@GATEPOST@ spool drain DIR",
-                               how);
-        else
+        if (status == NULL) {
+                doctor->restart = guard_unknown(doctor, how);
+        } else if (doctor_daemon_other(doctor, status) != NULL) {
                 doctor->restart = mem_strdup(how);
+        } else {
+                guarded = guard_spool(doctor, status, how);
+                doctor->restart = guard_topic(doctor->config, status, guarded);
+                free(guarded);
+        }
         json_tree_free(own);
         return doctor->restart;
 }

@@ -203,7 +203,9 @@ doctor_trail_report_not_found(struct doctor *doctor, const struct doctor_trail *
             "the test delivery%s%s was accepted, but not found: it is not in %s of these brokers; does the "
             "receiver write to other brokers, or with another prefix, or does it wait in its spool?",
             *address == '\0' ? "" : " to ", address, doctor->config->deliveries_topic);
-        doctor_remedy(doctor,
-                      "compare [kafka] and [topics] of the receiver and this file; restart gatepostd "
-                      "after a change; and see its spool by gatepost status on the receiver's machine");
+        doctor_remedy(
+            doctor, "see its spool by gatepost status on the receiver's machine, and compare [kafka] and "
+                    "[topics] there with this file; gatepostd applies a change of them at a restart, before "
+                    "which a router must have routed what is in the old topic: gatepost-guide(7), ANOTHER "
+                    "CLUSTER OR PREFIX");
 }

@@ -123,6 +123,14 @@ config_property(const struct config *config, const char *name)
         return NULL;
 }
 
+const char *
+config_brokers(const struct config *config)
+{
+        const char *brokers = config->embedded ? "embedded" : config_property(config, "bootstrap.servers");
+
+        return brokers == NULL ? "" : brokers;
+}
+
 /* Return fetch.max.bytes, or 0 if it is not configured. */
 static int64_t
 fetch_bytes(const struct config *config)

@@ -181,6 +181,9 @@ int64_t config_max_record(const struct config *config);
 /* Return the value of a property in [kafka], or NULL. */
 const char *config_property(const struct config *config, const char *name);
 
+/* Return bootstrap.servers: a list of brokers, or "embedded". */
+const char *config_brokers(const struct config *config);
+
 /* Room for the overhead of a broker's response: a few bytes per partition. */
 #define CONFIG_ANSWER_BYTES (1 << 20)
 

@@ -138,6 +138,13 @@ restart_needed(const struct config *now, const struct config *then, restart_visi
                 visit("kafka", NULL, arg);
 }
 
+int
+restart_moves_deliveries(const struct config *now, const struct config *then)
+{
+        return strcmp(now->deliveries_topic, then->deliveries_topic) != 0 ||
+               strcmp(config_brokers(now), config_brokers(then)) != 0;
+}
+
 static void
 keep(char **text, const char *other)
 {

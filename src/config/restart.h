@@ -14,6 +14,12 @@ typedef void restart_visit(const char *section, const char *name, void *arg);
  */
 void restart_needed(const struct config *now, const struct config *then, restart_visit *visit, void *arg);
 
+/*
+ * Whether a restart with another configuration may read other deliveries: with another prefix, or other
+ * brokers, which may be of the same cluster.
+ */
+int restart_moves_deliveries(const struct config *now, const struct config *then);
+
 /**
  * restart_keep_topics(next, now):
  * Replace the names of topics and of the group in next by those in now if the prefix differs, because a

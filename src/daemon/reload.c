@@ -13,6 +13,17 @@ note_restart_needed(const char *section, const char *name, void *arg)
                     name == NULL ? "any" : name);
 }
 
+static void
+log_moved_deliveries(const struct config *first, const struct config *next)
+{
+        char quoted[LOG_QUOTED_SIZE];
+
+        if (restart_moves_deliveries(first, next))
+                log_warning("deliveries that are not routed before the restart may stay in the present topic "
+                            "topic=%s brokers=%s",
+                            first->deliveries_topic, log_quote(config_brokers(first), quoted));
+}
+
 void
 reload_log_certificate(const struct config *config)
 {
@@ -129,6 +140,7 @@ read_again(const struct reload *reload)
         }
         /* Before check() replaces some of these options by those in use. */
         restart_needed(first, next, note_restart_needed, next);
+        log_moved_deliveries(first, next);
         if (check(reload, next, &error) == 0)
                 return next;
         reload_log_failed(first, error.text);

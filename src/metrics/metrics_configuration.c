@@ -113,6 +113,7 @@ metrics_configuration(struct status_writer *writer)
         for (size_t i = 0; i < metrics->newest->n_awaiting; i++)
                 status_writer_text(writer, NULL, metrics->newest->awaiting[i]);
         json_close_array(writer->json);
+        status_writer_text(writer, "bootstrapServers", config_brokers(metrics->config));
         put_files(writer);
         put_listeners(writer);
         put_sources(writer);

@@ -1,0 +1,86 @@
+"""gatepost doctor: before a restart that leaves deliveries behind in a topic, it says what to do first."""
+
+import pytest
+from cluster import Cluster
+
+from reloading import reload
+from signing import Delivery
+from test_doctor import by_sockets, examine, file_of
+
+FIRST = ("first stop what sends deliveries, and wait until gatepost -c {file} status shows an empty spool at each receiver and then lag 0 at each router; "
+         "then")
+REST = ("or do not wait for lag 0, and route the rest afterwards by a router with the old options and another `instance`: gatepost-guide(7), ANOTHER "
+        "CLUSTER OR PREFIX")
+EVENT = " deliveries that are not routed before the restart may stay in the present topic "
+
+
+def told(installation, daemon, words):
+    """The only warning, which has these words, from the word behind them."""
+    (warning,) = examine(installation, file_of(daemon), "--no-send").having("!")
+    assert words in warning, warning
+    return warning.partition(words)[2]
+
+
+@pytest.mark.parametrize("has_spool", [False, True])
+def test_restart_with_another_prefix_leaves_deliveries_behind(installation, has_spool):
+    """With another spool, too: both are guarded."""
+    config = by_sockets(installation)
+    spool = config.directory / "spool"
+    if has_spool:
+        config["receiver"]["spool"] = str(spool)
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    old = f"{installation.prefix}.deliveries"
+    config["topics"]["prefix"] = installation.prefix + "n"
+    if has_spool:
+        config["receiver"]["spool"] = str(config.directory / "larger")
+    installation.create_topics(config)
+    assert f'{EVENT}topic={old} brokers="{config["kafka"]["bootstrap.servers"]}"\n' in reload(daemon)
+    how = "systemctl restart gatepostd"
+    if has_spool:
+        how += f", if gatepost -c {file_of(daemon)} status shows just before that the spool is empty: a restart does not drain {spool}"
+    assert told(installation, daemon, "[topics] prefix: ") == (
+        f"a restart reads {installation.prefix}n.deliveries, and leaves in {old} what is not routed by then: {FIRST.format(file=file_of(daemon))}: {how}; {REST}")
+
+
+def test_restart_with_other_brokers_may_leave_deliveries_behind(installation):
+    """They may be of the same cluster, which only the reader knows."""
+    config = by_sockets(installation)
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    with Cluster() as second:
+        config["kafka"]["bootstrap.servers"] = second.bootstrap
+        installation.gatepost("topics", "create", "--partitions", "1", "--replication-factor", "1", config=config)
+        assert EVENT in reload(daemon)
+        assert told(installation, daemon, "[kafka]: ") == (
+            "if `bootstrap.servers` leads to another cluster now, a restart leaves in the old one what is not routed by then: "
+            f"{FIRST.format(file=file_of(daemon))}, or at once if it is the same cluster: systemctl restart gatepostd; {REST}")
+
+
+def test_restart_that_moves_nothing_has_no_such_advice(installation):
+    config = by_sockets(installation)
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    config["kafka"]["linger.ms"] = 7
+    assert EVENT not in reload(daemon)
+    assert told(installation, daemon, "[kafka]: ") == "systemctl restart gatepostd"
+
+
+def test_rest_of_the_old_topic_is_routed_by_a_router_with_the_old_file(installation):
+    """As gatepost-guide(7) says. The other one publishes it neither before nor afterwards."""
+    receiver = installation.config("receiver")
+    installation.create_topics(receiver)
+    daemon = installation.start(receiver)
+    ids = {daemon.accept(Delivery()).delivery_id for _ in range(3)}
+    daemon.stop()
+    both = by_sockets(installation)
+    both["topics"]["prefix"] = new = installation.prefix + "n"
+    installation.create_topics(both)
+    moved = installation.start(both)
+    assert not installation.kafka.read(*installation.kafka.published_topics())
+    rest = installation.config("router")
+    rest["gatepost"]["instance"] = "rest"
+    installation.start(rest)
+    installation.kafka.wait_until_routed()
+    assert {record.delivery_id for record in installation.kafka.read(*installation.kafka.published_topics())} == ids
+    moved.stop()
