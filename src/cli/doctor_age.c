@@ -147,6 +147,44 @@ was_loaded_since(const struct doctor *doctor, const char *path)
                                                       "loadedSeconds") > (double)now.st_ctim.tv_sec;
 }
 
+/* Return how to let a container see the files of the host as they are now. */
+static const char *
+replace_container(struct doctor *doctor)
+{
+        return doctor_restart_as(doctor,
+                                 doctor->config->spool == NULL
+                                     ? "create the container anew"
+                                     : "create the container anew, but unless `spool` is on a volume, only "
+                                       "when @GATEPOST@ status shows that it is empty");
+}
+
+/*
+ * Report a file that has no name any more, although it has a path here: it is mounted alone, and was then
+ * replaced where it comes from. The daemon reads the old one at each reload, if it is in the same container.
+ * Returns whether there is one.
+ */
+static int
+report_replaced(struct doctor *doctor)
+{
+        const struct config *config = doctor->config;
+        size_t i = 0;
+
+        while (i < config->n_files && config->files[i].st.st_nlink != 0)
+                i++;
+        if (i == config->n_files)
+                return 0;
+        doctor_warn(
+            doctor,
+            "%s was replaced or deleted outside of this mount, and only the old file is seen here, "
+            "also after a reload: its link count is 0, as in a container with a bind mount of this "
+            "file alone; mount its directory instead, or each time: %s%s",
+            config->files[i].path, replace_container(doctor),
+            i > 0 ? ""
+                  : "; if the new one has another `prefix`, `bootstrap.servers` or `spool`, which is not "
+                    "seen here, read gatepost-guide(7), ANOTHER CLUSTER OR PREFIX, before");
+        return 1;
+}
+
 /* Report which file the daemon has not read as it is now. Returns whether there is one. */
 static int
 report_changed(struct doctor *doctor)
@@ -172,12 +210,7 @@ report_changed(struct doctor *doctor)
                     "after a reload, gatepostd sees another file at that path, as in a container with "
                     "a bind mount of this file alone, which keeps the old one: %s; or it has refused "
                     "the file: see its log",
-                    changed,
-                    doctor_restart_as(doctor,
-                                      doctor->config->spool == NULL
-                                          ? "create the container anew"
-                                          : "create the container anew, but unless `spool` is on a volume, "
-                                            "only when @GATEPOST@ status shows that it is empty"));
+                    changed, replace_container(doctor));
         else if (changed != NULL)
                 doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload @UNIT@",
                             changed);
@@ -194,7 +227,7 @@ check_files(struct doctor *doctor)
 
         if (unknown == NULL)
                 unknown = find(doctor, "start", UNKNOWN);
-        if (report_changed(doctor))
+        if (report_replaced(doctor) || report_changed(doctor))
                 return;
         if (list_awaiting(doctor, options, sizeof(options)))
                 doctor_warn(doctor, "gatepostd has read options that only a restart applies, %s: %s", options,

@@ -24,6 +24,20 @@ log_moved_deliveries(const struct config *first, const struct config *next)
                             first->deliveries_topic, log_quote(config_brokers(first), quoted));
 }
 
+/* A file without a name is mounted alone, and the one that has its name now is not seen. */
+static void
+log_replaced_files(const struct config *next)
+{
+        char quoted[LOG_QUOTED_SIZE];
+
+        for (size_t i = 0; i < next->n_files; i++) {
+                if (next->files[i].st.st_nlink == 0)
+                        log_warning("a file was replaced outside of its mount, and the old one was read "
+                                    "file=%s",
+                                    log_quote(next->files[i].path, quoted));
+        }
+}
+
 void
 reload_log_certificate(const struct config *config)
 {
@@ -138,6 +152,7 @@ read_again(const struct reload *reload)
                 reload_log_failed(first, "the configuration has errors");
                 return NULL;
         }
+        log_replaced_files(next);
         /* Before check() replaces some of these options by those in use. */
         restart_needed(first, next, note_restart_needed, next);
         log_moved_deliveries(first, next);

@@ -1,9 +1,11 @@
 """gatepost doctor: before a restart that leaves deliveries behind in a topic, it says what to do first."""
 
+import shutil
+
 import pytest
 from cluster import Cluster
 
-from reloading import reload
+from reloading import reload, send_sighup
 from signing import Delivery
 from test_doctor import by_sockets, examine, file_of
 
@@ -84,3 +86,33 @@ def test_rest_of_the_old_topic_is_routed_by_a_router_with_the_old_file(installat
     installation.kafka.wait_until_routed()
     assert {record.delivery_id for record in installation.kafka.read(*installation.kafka.published_topics())} == ids
     moved.stop()
+
+
+@pytest.mark.parametrize("is_secret", [False, True])
+@pytest.mark.parametrize("has_spool", [False, True])
+def test_file_that_was_replaced_outside_of_its_mount(installation, is_secret, has_spool):
+    """The daemon and the command are in a container that has the file alone, and see the old one."""
+    config = by_sockets(installation)
+    if has_spool:
+        config["receiver"]["spool"] = str(config.directory / "spool")
+    installation.create_topics(config)
+    daemon = installation.daemon(config)
+    file = str(config["source invoicing"]["secret_file"]) if is_secret else file_of(daemon)
+    on_host, edited = config.directory / "on_host", config.directory / "edited"
+    daemon.wrapper = ["unshare", "--mount", "sh", "-ec", f'cp -p {file} {on_host}; mount --bind {on_host} {file}; exec "$@"', "sh"]
+    daemon.start().wait_until_ready()
+    inside = ["nsenter", f"--target={daemon.process.pid}", "--mount"]
+
+    def lines():
+        checkup = examine(installation, file_of(daemon), "--no-send", wrapper=inside)
+        return [line for line in checkup.lines if " daemon configuration: " in line]
+    assert lines() == ["\N{CHECK MARK} daemon configuration: gatepostd has loaded the newest files"]
+    shutil.copy(on_host, edited)
+    edited.rename(on_host)
+    assert f' a file was replaced outside of its mount, and the old one was read file="{file}"\n' in send_sighup(daemon)
+    (line,) = lines()
+    assert line.startswith(f"! daemon configuration: {file} was replaced or deleted outside of this mount, and only the old file is seen here, ")
+    assert line.endswith("; mount its directory instead, or each time: create the container anew" + has_spool * (
+        f", but unless `spool` is on a volume, only when gatepost -c {file_of(daemon)} status shows that it is empty") + (not is_secret) * (
+            "; if the new one has another `prefix`, `bootstrap.servers` or `spool`, which is not seen here, read gatepost-guide(7), ANOTHER CLUSTER OR "
+            "PREFIX, before"))
