@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <libgen.h>
 #include <limits.h>
@@ -11,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "cli/identity.h"
 #include "cli/status.h"
 #include "config/ini.h"
 #include "dedup/state_directory.h"
@@ -24,9 +23,8 @@
 
 /*
  * Whether the daemon's user may read the files that the configuration names, and write its directories. That
- * is the user of the running daemon with the groups of its process, which are not those of /etc/group when
- * the unit has SupplementaryGroups= or when the user has become a member since; or else the user of the
- * systemd unit. Only root can try.
+ * is the user of the running daemon with the groups of its process, or else the user of the systemd unit.
+ * Only root can try.
  */
 
 #define UNIT_USER "gatepost"
@@ -42,68 +40,6 @@ user_name(void)
         return user == NULL ? "this user" : user->pw_name;
 }
 
-/* The user of the daemon, with its groups. */
-struct identity {
-        uid_t uid;
-        gid_t gid;
-        char *name;    /* or the number, for a user without an entry in passwd */
-        gid_t *groups; /* the supplementary ones */
-        size_t n_groups;
-        int is_running; /* the groups are those of the process; else those that the databases have */
-        struct json_value *status; /* the daemon's report, or NULL */
-};
-
-static void
-identity_clear(struct identity *identity)
-{
-        free(identity->name);
-        free(identity->groups);
-        json_tree_free(identity->status);
-}
-
-/*
- * Set the user and the groups that its process starts with: this one and those of which it is a member.
- * Returns whether there is a user.
- */
-static int
-identity_find(struct identity *identity, const struct passwd *user, gid_t gid)
-{
-        int n = 0;
-
-        *identity = (struct identity){0};
-        if (user == NULL)
-                return 0;
-        *identity = (struct identity){.uid = user->pw_uid, .gid = gid, .name = mem_strdup(user->pw_name)};
-        (void)getgrouplist(user->pw_name, gid, NULL, &n);
-        identity->groups = mem_alloc(((size_t)n + 1) * sizeof(gid_t));
-        if (n > 0 && getgrouplist(user->pw_name, gid, identity->groups, &n) > 0)
-                identity->n_groups = (size_t)n;
-        return 1;
-}
-
-/* Set the user and the groups of a running daemon, by its report. Returns whether it says both. */
-static int
-identity_read(struct identity *identity, const struct json_value *status)
-{
-        const struct json_value *id = json_tree_get(status, "userId"),
-                                *groups = json_tree_get(status, "groupIds");
-        const struct json_value *first = groups == NULL ? NULL : groups->first;
-        const struct passwd *user;
-
-        *identity = (struct identity){0};
-        if (id == NULL || first == NULL)
-                return 0;
-        *identity = (struct identity){.uid = (uid_t)status_value(id),
-                                      .gid = (gid_t)status_value(first),
-                                      .is_running = 1};
-        user = getpwuid(identity->uid);
-        identity->name = user == NULL ? mem_printf("%u", (unsigned)identity->uid) : mem_strdup(user->pw_name);
-        identity->groups = mem_alloc(groups->n * sizeof(gid_t));
-        for (const struct json_value *each = first->next; each != NULL; each = each->next)
-                identity->groups[identity->n_groups++] = (gid_t)status_value(each);
-        return 1;
-}
-
 /* Write the name of a group, or its number. */
 static const char *
 group_name(gid_t gid, char number[16])
@@ -112,33 +48,6 @@ group_name(gid_t gid, char number[16])
 
         (void)snprintf(number, 16, "%u", (unsigned)gid);
         return group == NULL ? number : group->gr_name;
-}
-
-/* No errno: root may be without CAP_SETUID or CAP_SETGID, or in a namespace without that user. */
-#define CANNOT_TRY 255
-
-/*
- * Try to access a file as a user, in a process of its own; NULL: as this one. Returns 0, an errno, or
- * CANNOT_TRY.
- */
-static int
-try_as(const struct identity *identity, const char *path, int mode)
-{
-        pid_t child;
-        int status;
-
-        if (identity == NULL)
-                return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? 0 : errno;
-        child = fork();
-        if (child == 0) {
-                if (setgroups(identity->n_groups, identity->groups) != 0 || setgid(identity->gid) != 0 ||
-                    setuid(identity->uid) != 0)
-                        _exit(CANNOT_TRY);
-                _exit(faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? 0 : errno);
-        }
-        if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
-                return 0;
-        return WEXITSTATUS(status);
 }
 
 /*
@@ -154,37 +63,13 @@ advise_restart(struct doctor *doctor, const struct identity *identity, const cha
         if (!identity->is_running)
                 return 0;
         helps = identity_find(&started, getpwuid(identity->uid), identity->gid) &&
-                try_as(&started, path, mode) == 0;
+                identity_try(&started, path, mode) == 0;
         identity_clear(&started);
         if (helps)
                 doctor_remedy(doctor,
                               "%s is a member of a group that may, and was not when gatepostd started: %s",
                               identity->name, doctor_restart(doctor));
         return helps;
-}
-
-/* Write the first directory of a path that a user may not enter. Returns whether there is one. */
-static int
-find_closed_above(const struct identity *identity, const char *path, char directory[PATH_MAX])
-{
-        for (const char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
-                (void)snprintf(directory, PATH_MAX, "%.*s", (int)(at - path), path);
-                if (try_as(identity, directory, X_OK) == EACCES)
-                        return 1;
-        }
-        return 0;
-}
-
-/* Likewise; if the path leads through links, also of the path to which they lead. */
-static int
-find_closed(const struct identity *identity, const char *path, char directory[PATH_MAX])
-{
-        char *target = realpath(path, NULL);
-        int result = find_closed_above(identity, path, directory) ||
-                     (target != NULL && find_closed_above(identity, target, directory));
-
-        free(target);
-        return result;
 }
 
 /*
@@ -218,7 +103,7 @@ void
 doctor_files_advise(struct doctor *doctor, const char *path)
 {
         char directory[PATH_MAX];
-        int is_closed = path != NULL && find_closed(NULL, path, directory);
+        int is_closed = path != NULL && identity_find_closed(NULL, path, directory);
         const struct passwd *user = getpwnam(UNIT_USER);
         char name[] = UNIT_USER;
         struct identity unit = {.uid = user == NULL ? (uid_t)-1 : user->pw_uid,
@@ -245,14 +130,28 @@ report_denied(struct doctor *doctor, const struct identity *identity, const char
                     identity->is_running ? "" : ", unless the unit has SupplementaryGroups= that may");
 }
 
+/* After a failure: if the user may not enter a directory above, advise that. Returns whether it is so. */
+static int
+advise_entry(struct doctor *doctor, const struct identity *identity, const char *path)
+{
+        char directory[PATH_MAX], *way;
+
+        if (!identity_find_closed(identity, path, directory))
+                return 0;
+        way = make_way(doctor, identity, directory, "x");
+        doctor_remedy(doctor, "let %s enter the directory: %s", identity->name, way);
+        free(way);
+        return 1;
+}
+
 /* A directory of certificates must be entered, too. */
 static void
 check_file(struct doctor *doctor, const struct identity *identity, const char *path)
 {
         struct stat st;
         int is_directory = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-        int mode = is_directory ? R_OK | X_OK : R_OK, code = try_as(identity, path, mode);
-        char directory[PATH_MAX], *way;
+        int mode = is_directory ? R_OK | X_OK : R_OK, code = identity_try(identity, path, mode);
+        char *way;
 
         doctor_begin(doctor, "files", "%s", path);
         if (code == 0) {
@@ -266,13 +165,10 @@ check_file(struct doctor *doctor, const struct identity *identity, const char *p
         report_denied(doctor, identity, "read it", code);
         if (advise_restart(doctor, identity, path, mode))
                 return;
-        if (find_closed(identity, path, directory)) {
-                way = make_way(doctor, identity, directory, "x");
-                doctor_remedy(doctor, "let %s enter the directory: %s", identity->name, way);
-        } else {
-                way = make_way(doctor, identity, path, is_directory ? "rx" : "r");
-                doctor_remedy(doctor, "%s", way);
-        }
+        if (advise_entry(doctor, identity, path))
+                return;
+        way = make_way(doctor, identity, path, is_directory ? "rx" : "r");
+        doctor_remedy(doctor, "%s", way);
         free(way);
 }
 
@@ -294,7 +190,7 @@ find_unreadable(const struct identity *identity, const char *directory, file_own
         while (open != NULL && !found && (entry = readdir(open)) != NULL) {
                 (void)snprintf(path, PATH_MAX, "%s/%s", directory, entry->d_name);
                 found = owns(entry->d_name) && lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-                        st.st_uid != identity->uid && try_as(identity, path, R_OK) == EACCES;
+                        st.st_uid != identity->uid && identity_try(identity, path, R_OK) == EACCES;
         }
         if (open != NULL)
                 (void)closedir(open);
@@ -314,6 +210,27 @@ may_lack_a_disk(const char *path)
         return result;
 }
 
+/* After a failure: say what lets the user write a directory. `on` is it, or without it the one above. */
+static void
+advise_writing(struct doctor *doctor, const struct identity *identity, const char *path, const char *on,
+               int code)
+{
+        if (advise_restart(doctor, identity, on, W_OK | X_OK) ||
+            (code == EACCES && advise_entry(doctor, identity, on)))
+                return;
+        if (code == EROFS)
+                doctor_remedy(
+                    doctor, "if its file system was mounted writable, see in the kernel's log (dmesg) why it "
+                            "is read-only now, and then mount it writable again; else name a directory that "
+                            "is on another one");
+        else
+                doctor_remedy(doctor,
+                              "%sinstall -d -o %s -m 0700 %s; %s must be able to enter those above it",
+                              may_lack_a_disk(path) ? "if it is on a disk of its own, mount that; else: "
+                                                    : "",
+                              identity->name, path, identity->name);
+}
+
 /* The daemon creates a directory that does not exist. */
 static void
 check_directory(struct doctor *doctor, const struct identity *identity, const char *path, file_owner *owns)
@@ -321,7 +238,7 @@ check_directory(struct doctor *doctor, const struct identity *identity, const ch
         char *copy = mem_strdup(path), *what, file[PATH_MAX], *real;
         struct stat status;
         const char *on = lstat(path, &status) == 0 ? path : dirname(copy); /* also a link to nothing */
-        int code = try_as(identity, on, W_OK | X_OK);
+        int code = identity_try(identity, on, W_OK | X_OK);
 
         doctor_begin(doctor, "files", "%s", path);
         if (code == 0 && on == path && find_unreadable(identity, path, owns, file)) {
@@ -337,11 +254,7 @@ check_directory(struct doctor *doctor, const struct identity *identity, const ch
                 what = mem_printf("write %s", on == path ? "it" : on);
                 report_denied(doctor, identity, what, code);
                 free(what);
-                if (!advise_restart(doctor, identity, on, W_OK | X_OK))
-                        doctor_remedy(
-                            doctor, "%sinstall -d -o %s -m 0700 %s; %s must be able to enter those above it",
-                            may_lack_a_disk(path) ? "if it is on a disk of its own, mount that; else: " : "",
-                            identity->name, path, identity->name);
+                advise_writing(doctor, identity, path, on, code);
         }
         free(copy);
 }
@@ -422,7 +335,7 @@ doctor_check_files(struct doctor *doctor)
 {
         struct identity identity;
         int is_known = find_identity(doctor, &identity), is_other = is_known && identity.uid != geteuid();
-        int can_try = is_other && geteuid() == 0 && try_as(&identity, "/", F_OK) != CANNOT_TRY;
+        int can_try = is_other && geteuid() == 0 && identity_try(&identity, "/", F_OK) != IDENTITY_CANNOT_TRY;
 
         doctor_begin(doctor, "files", "%s", "");
         if (can_try) {
