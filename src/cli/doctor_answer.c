@@ -47,7 +47,7 @@ static const struct {
      "name its clients by X-Forwarded-For; or raise max_refusals_per_address",
      NULL, NULL},
     {"UNAVAILABLE", EX_UNAVAILABLE, "the receiver cannot append to Kafka now",
-     "see gatepost status, and journalctl -u @UNIT@", NULL, NULL},
+     "see @GATEPOST@ status, and journalctl -u @UNIT@", NULL, NULL},
 };
 
 /* Read the code of gatepostd in an answer, or NULL: then it is by a proxy or another server. */

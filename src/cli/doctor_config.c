@@ -46,7 +46,7 @@ on_problem(const char *file, const struct problem *problem)
                 advise_on_denied(loading, problem->text);
         } else {
                 doctor_fail_as(loading, EX_CONFIG, problem->text);
-                doctor_remedy(loading, "correct it in %s; gatepost check lists all mistakes", file);
+                doctor_remedy(loading, "correct it in %s; @GATEPOST@ check lists all mistakes", file);
         }
 }
 

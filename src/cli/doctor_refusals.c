@@ -185,7 +185,7 @@ report(struct doctor *doctor, const struct summary *summary, int may_be_own)
         if (summary->n_own > 0)
                 (void)snprintf(own, sizeof(own), "each run of gatepost doctor makes up to %.0f such%s; ",
                                summary->n_own, may_be_own ? ", and any more are of another client" : "");
-        (void)snprintf(text, sizeof(text), "%s%s, %.0f as %s, the last: %s; %ssee gatepost status", refused,
+        (void)snprintf(text, sizeof(text), "%s%s, %.0f as %s, the last: %s; %ssee @GATEPOST@ status", refused,
                        closed, summary->n_alike, outcome_of(summary->shown), detail == NULL ? "" : detail,
                        own);
         if (may_be_own)
@@ -258,7 +258,7 @@ doctor_losses_check(struct doctor *doctor)
                 doctor_warn(
                     doctor,
                     "Kafka has lost deliveries that it had acknowledged, %.0f time%s since the start of "
-                    "this router: the log of %s was cut off; gatepost audit shows what is affected",
+                    "this router: the log of %s was cut off; @GATEPOST@ audit shows what is affected",
                     status_number(truncations, "count"), status_number(truncations, "count") == 1 ? "" : "s",
                     doctor->config->deliveries_topic);
 }

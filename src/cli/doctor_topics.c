@@ -50,7 +50,7 @@ on_finding(const struct topic_finding *finding, void *arg)
                 doctor_remedy(doctor,
                               "allow it by kafka-acls.sh, or create the topic: @GATEPOST@ topics create");
         else
-                doctor_remedy(doctor, "gatepost topics list shows what each topic needs");
+                doctor_remedy(doctor, "@GATEPOST@ topics list shows what each topic needs");
 }
 
 /*

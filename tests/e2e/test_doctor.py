@@ -1293,7 +1293,7 @@ def test_refused_deliveries_are_a_warning(installation, stopped):
     checkup = examine(installation, file_of(daemon))
     (warning,) = checkup.having("!")
     detail = status_of(daemon)["refusals"][0]["detail"]
-    assert checkup.status == 0 and warning == f"! refusals: 2 requests refused, 2 as forged, the last: {detail}; see gatepost status"
+    assert checkup.status == 0 and warning == f"! refusals: 2 requests refused, 2 as forged, the last: {detail}; see gatepost -c {file_of(daemon)} status"
 
 
 def refused_as(daemon, outcome):
@@ -1322,10 +1322,10 @@ def test_refusals_count_whatever_their_outcome(installation, stopped):
     for n, outcome in enumerate(("method_not_allowed", "bad_request", "too_large", "forbidden"), 1):
         detail = refused_as(daemon, outcome)
         (warning,) = examine(installation, file_of(daemon)).having("!")
-        assert warning == f"! refusals: {n} request{'s' * (n > 1)} refused, 1 as {outcome}, the last: {detail}; see gatepost status"
+        assert warning == f"! refusals: {n} request{'s' * (n > 1)} refused, 1 as {outcome}, the last: {detail}; see gatepost -c {file_of(daemon)} status"
     refused_as(daemon, "bad_request")
     (warning,) = examine(installation, file_of(daemon)).having("!")
-    assert warning == f"! refusals: 5 requests refused, 1 as forbidden, the last: {detail}; see gatepost status"
+    assert warning == f"! refusals: 5 requests refused, 1 as forbidden, the last: {detail}; see gatepost -c {file_of(daemon)} status"
 
 
 def test_its_probe_is_no_refusal(installation, stopped):
@@ -1399,7 +1399,7 @@ def test_connections_beyond_the_limit_of_an_address_are_a_warning(installation, 
     checkup = examine(installation, file_of(daemon))
     (warning,) = checkup.having("!")
     assert checkup.status == 0 and warning == ("! refusals: 1 request refused and 3 connections closed before a request, 3 as per_address, the last: "
-                                               "127.0.0.9 had max_connections_per_address open already; see gatepost status")
+                                               f"127.0.0.9 had max_connections_per_address open already; see gatepost -c {file_of(daemon)} status")
     assert "127.0.0.9 had max_connections_per_address open already" in installation.gatepost("status", config=file_of(daemon)).stdout
 
 
@@ -1455,7 +1455,7 @@ def test_closed_connections_of_a_proxy_on_this_machine_are_a_note_or_a_warning(i
     n = closing(daemon, "no_proxy")[0]["count"]
     assert 10 < found["count"] <= n <= found["count"] + 3
     assert note.startswith(f"• refusals: {n} connections closed before a request, {n} as no_proxy, the last: 127.0.0.1 is no trusted_proxy; "), note
-    assert note.endswith("each run of gatepost doctor makes up to 4 such, and any more are of another client; see gatepost status")
+    assert note.endswith(f"each run of gatepost doctor makes up to 4 such, and any more are of another client; see gatepost -c {file_of(daemon)} status")
     for _ in range(20):
         closed_by(stopped.config["receiver"]["listen"], "127.0.0.1")
     (warning,) = refusals_of(examine(installation, file_of(daemon)))
@@ -2032,7 +2032,7 @@ def test_mistake_in_the_configuration(offline):
     config = offline.config()
     config["receiver"]["ack_timout"] = "8s"
     checkup = examine(offline, config)
-    expect(checkup, EX_CONFIG, "configuration ", "did you mean ack_timeout?", "gatepost check")
+    expect(checkup, EX_CONFIG, "configuration ", "did you mean ack_timeout?", "gatepost -c ", " check lists")
     assert checkup.having("-") == ["- 13 steps skipped: they need a valid configuration"]
     document = json.loads("\n".join(examine(offline, config, "--json").lines))
     assert [step["result"] for step in document["steps"]] == ["failed"] + ["skipped"] * 13
