@@ -242,6 +242,7 @@ client_new_reader(const struct config *config, const char *bootstrap, struct err
             {"enable.partition.eof", "true", 0},
             {"fetch.error.backoff.ms", "50", 1},
             {"session.timeout.ms", KAFKA_SESSION_TIMEOUT_MS, 1},
+            {"fetch.wait.max.ms", "100", 1}, /* its end waits for the last fetch */
             {"queued.max.messages.kbytes", fetch_ahead_limit(config), 1},
             {fetch_ahead_backoff(), FETCH_AHEAD_BACKOFF_MS, 1},
             {NULL, NULL, 0},

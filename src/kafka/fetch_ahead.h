@@ -17,7 +17,8 @@
 struct fetch_ahead {
         rd_kafka_t *client; /* NULL: there is nothing to do */
         const char *username, *password;
-        size_t n_bytes; /* taken since the threads were woken */
+        size_t n_bytes;    /* taken since the threads were woken */
+        size_t wake_bytes; /* how many wake them: a fraction of what fills the queue */
 };
 
 /* The value of queued.max.messages.kbytes for a consumer with that configuration. */

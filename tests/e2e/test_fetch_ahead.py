@@ -9,6 +9,7 @@ from signing import Delivery, event_body
 from test_partitions import wait_until_published
 
 BODY_BYTES, AHEAD_KBYTES = 100_000, 512
+LIMITS = {"queued.max.messages.kbytes": AHEAD_KBYTES, "fetch.message.max.bytes": 1024 * AHEAD_KBYTES}
 BACKLOG = 1000  # 100 MB: three minutes for a librdkafka that looks at a full queue once a second
 SECONDS = 60
 PASSWORD = "kafka-password-c5d6e7"
@@ -18,10 +19,9 @@ def backlog(n):
     return [Delivery(event_body("invoice.accepted", note=BODY_BYTES * "x")) for _ in range(n)]
 
 
-def drain(installation, config):
+def drain(installation, config, limits=LIMITS):
     """Route a backlog with little fetched ahead."""
-    config["kafka"]["queued.max.messages.kbytes"] = AHEAD_KBYTES
-    config["kafka"]["fetch.message.max.bytes"] = 1024 * AHEAD_KBYTES
+    config["kafka"].update(limits)
     sent = backlog(BACKLOG)
     installation.kafka.append(sent)
     router = installation.start(config)
@@ -30,9 +30,11 @@ def drain(installation, config):
     return router
 
 
-def test_full_queue_is_looked_at_again(installation):
+@pytest.mark.parametrize("limits", [
+    LIMITS, {"queued.max.messages.kbytes": 150, "fetch.message.max.bytes": 150_000}, {"queued.min.messages": 2} | LIMITS])
+def test_full_queue_is_looked_at_again(installation, limits):
     installation.create_topics(partitions=1)
-    drain(installation, installation.config("router"))
+    drain(installation, installation.config("router"), limits)
 
 
 @pytest.fixture(scope="module")
