@@ -11,8 +11,12 @@ from xdist.workermanage import NodeManager
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("kafka", "faults", "e2e/lib")]
 
 from cluster import Cluster
+from fake_service import FakeService
 from framing import Echo
 from installation import BUILD, PLAIN_BUILD, Installation
+
+# Fixtures of the tests of gatepost doctor.
+pytest_plugins = ["checkup"]
 
 STOP_SECONDS = 90
 
@@ -75,6 +79,12 @@ def echo():
     """A server of which tests see what its handler gets."""
     with Echo() as echo:
         yield echo
+
+
+@pytest.fixture
+def service():
+    with FakeService() as service:
+        yield service
 
 
 @pytest.fixture(scope="session")

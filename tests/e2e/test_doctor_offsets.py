@@ -8,8 +8,8 @@ import pytest
 import tools
 import waiting
 from audit_side import drop_first
+from checkup import EX_UNAVAILABLE, by_sockets, examine, expect, file_of, status_of
 from signing import Delivery
-from test_doctor import EX_UNAVAILABLE, by_sockets, examine, expect, file_of, status_of
 from test_partitions import commit_beyond_end, deliveries_of, published, wait_until_published
 
 

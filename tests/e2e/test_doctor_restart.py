@@ -5,9 +5,9 @@ import shutil
 import pytest
 from cluster import Cluster
 
+from checkup import by_sockets, examine, file_of
 from reloading import reload, send_sighup
 from signing import Delivery
-from test_doctor import by_sockets, examine, file_of
 
 FIRST = ("first stop what sends deliveries, and wait until gatepost -c {file} status shows an empty spool at each receiver and then lag 0 at each router; "
          "then")

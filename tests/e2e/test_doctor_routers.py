@@ -1,13 +1,17 @@
-"""gatepost doctor beside one router of several: another one may quarantine what this one publishes."""
+"""gatepost doctor beside one router of several: another one, or a consumer in their group, may have the partitions."""
 
 import re
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
 import waiting
-from signing import SECRET, Delivery, event_body
-from test_doctor import EX_CONFIG, OTHER_SECRET, by_sockets, examine, expect, file_of, states, status_of
+from checkup import EX_CONFIG, EX_UNAVAILABLE, OTHER_SECRET, by_sockets, examine, expect, file_of, status_of
+from signing import Delivery, event_body
+
+
+def states(router):
+    return {each["partition"]: each["state"] for each in status_of(router)["partitions"]}
 
 
 def rotate(first, second):
@@ -94,3 +98,57 @@ def test_aborted_records_of_quarantine_are_none(installation):
     producer.flush(30)
     producer.abort_transaction(30)
     assert "✓ quarantine: no delivery quarantined within an hour" in examine(installation, file_of(daemon), "--no-send").lines
+
+
+@pytest.fixture
+def two_routers(installation):
+    """Two of one group, of which the second publishes one kind to a topic of its own; they share four partitions."""
+    first, second = (installation.daemon(by_sockets(installation)) for _ in range(2))
+    second.config["events"]["invoice.rejected"] = topic = f"{installation.prefix}.of-the-second"
+    for daemon in (first, second):
+        installation.create_topics(daemon.config, partitions=4)
+    for daemon in (first, second):
+        daemon.start()
+    waiting.until(lambda: [sorted(states(daemon).values()) for daemon in (first, second)] == [["routing"] * 2] * 2, 90,
+                  lambda: f"two partitions for each router:\n{first.last_log(3000)}\n{second.last_log(3000)}")
+    for daemon in (first, second):
+        daemon.wait_until_ready()
+    return first, second, topic
+
+
+def test_partition_that_another_router_does_not_route(installation, two_routers):
+    """The test delivery comes to another partition, and the machine's own router is ready."""
+    first, second, topic = two_routers
+    installation.kafka.delete(topic)
+
+    def is_stuck():
+        first.accept(Delivery(event_body("invoice.rejected")))
+        return "waiting" in states(second).values() and states(second)
+    stuck = waiting.until(is_stuck, 90, lambda: f"a partition of the second router to wait:\n{second.last_log(4000)}")
+    numbers = [number for number, state in stuck.items() if state == "waiting"]
+    assert set(states(first).values()) == {"routing"} and first.admin("/readyz").status == 200
+    checkup = examine(installation, file_of(first), "--no-send")
+    expect(checkup, EX_UNAVAILABLE, f"partitions {installation.kafka.deliveries}: ", " of 4 partitions ", "not routed",
+           "and none was decided within 30 s; another router has it", "on the machine of each router")
+    assert any(f"{number}" in checkup.cause.split("not routed, ")[1].split(":")[0] for number in numbers), checkup.cause
+    installation.create_topics(second.config, partitions=4)
+    installation.kafka.wait_until_routed(120)
+    checkup = examine(installation, file_of(first))
+    assert checkup.status == 0, checkup.lines
+    assert f"✓ partitions {installation.kafka.deliveries}: 4, and in none a delivery waits without being decided" in checkup.lines
+
+
+@pytest.mark.parametrize("group_protocol", ["classic", "consumer"])
+def test_consumer_in_the_group_of_the_routers(installation, stopped, group_protocol):
+    """It gets partitions, and the deliveries that it commits have no events; also by the protocol of KIP-848, which changes the group."""
+    stopped.start().wait_until_ready()
+    assert f"✓ group {installation.prefix}.router: 1 router" in examine(installation, stopped.config, "--no-send").lines
+    consumer = Consumer({"bootstrap.servers": installation.bootstrap, "group.id": installation.kafka.group, "client.id": "billing",
+                         "group.protocol": group_protocol})
+    consumer.subscribe([installation.kafka.deliveries])
+    waiting.until(lambda: consumer.poll(0.1) is not None or consumer.assignment(), 60, "the consumer's partitions")
+    checkup = examine(installation, stopped.config)
+    consumer.close()
+    expect(checkup, EX_CONFIG, f"group {installation.kafka.group}: 1 of 2 members is no router of Gatepost, such as the client billing at 127.0.0.1: ",
+           "remedy: stop that consumer, and give it a group.id of its own")
+    assert any(line.startswith("- delivery: needs what failed above (permissions)") for line in checkup.lines), checkup.lines

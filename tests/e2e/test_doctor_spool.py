@@ -1,4 +1,4 @@
-"""gatepost doctor, while Kafka is so slow that the receiver answers 200 from its spool."""
+"""gatepost doctor and the spool, also while Kafka is so slow that the receiver answers 200 from it."""
 
 import contextlib
 import pathlib
@@ -9,11 +9,11 @@ import pytest
 from cluster import Cluster
 
 import waiting
+from checkup import EX_CONFIG, EX_UNAVAILABLE, RESTART, by_sockets, examine, expect, file_of, status_of, with_status
 from installation import Installation
 from proxy import Proxies
 from reloading import reload
 from signing import Delivery
-from test_doctor import EX_CONFIG, EX_UNAVAILABLE, by_sockets, examine, expect, file_of, status_of
 
 
 @pytest.fixture
@@ -208,9 +208,6 @@ def test_deliveries_that_are_lost_with_the_directory_are_counted(slow, is_delete
     assert "\n  deliveries lost, which were answered 200: 3\n" in installation.gatepost("status", config=file_of(daemon)).stdout
 
 
-RESTART = "systemctl restart gatepostd (changes in [kafka] need a restart)"
-
-
 def remedy_of(installation, daemon):
     """Of a daemon that uses Kafka with an earlier configuration; its file has one by which Kafka can be reached."""
     checkup = examine(installation, file_of(daemon), "--no-send")
@@ -239,3 +236,57 @@ def test_directory_that_is_replaced_while_kafka_works_is_reported(installation):
     spool.with_name("mislaid").rename(spool)
     daemon.accept()
     assert daemon.log.count(event) == 1 and daemon.metric("gatepost_spool_errors_total", error="place") == 1
+
+
+def test_damaged_segment_is_a_warning(installation):
+    installation.create_topics()
+    config = by_sockets(installation)
+    spool = config.directory / "spool"
+    config["receiver"].update(spool=str(spool), spool_max="1MiB")
+    daemon = installation.start(config)
+    assert any(line == f"✓ spool {spool}: 0 deliveries wait" for line in examine(installation, file_of(daemon)).lines)
+    daemon.stop()
+    (spool / "0000000000000001.spool.damaged").write_bytes(b"no segment")
+    daemon.restart()
+    daemon.wait_until_ready()
+    (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if " spool " in line]
+    assert warning.startswith(f"! spool {spool}: 1 damaged segments, ") and "gatepost spool check" in warning
+
+
+def test_segments_that_are_not_read_are_a_warning(offline, service):
+    """The records in them are not counted: 0 deliveries would seem to wait."""
+    config = offline.config("router")
+    config["admin"]["listen"] = service.url.split("/")[2]
+    config.sections["receiver"] = {"spool": config.directory / "spool"}
+    file = str(config.write())
+    checkup = with_status(offline, service, file, {"file": file}, spool={"uncountedSegments": 2, "records": 3})
+    assert any(line.startswith(f"! spool {config.directory}/spool: 2 segments of an earlier process are not read yet, and the deliveries in "
+                               "them wait, besides 3 others; ") for line in checkup.lines), checkup.lines
+
+
+def with_spool(offline, service):
+    """A configuration of a daemon that the service plays, and its spool."""
+    config = offline.config("router")
+    config["admin"]["listen"] = service.url.split("/")[2]
+    spool = config.directory / "spool"
+    spool.mkdir(0o700)
+    config.sections["receiver"] = {"spool": spool}
+    return str(config.write()), spool
+
+
+@pytest.mark.parametrize("taken, is_short", [(0, True), (2**49, False)], ids=["short", "enough"])
+def test_disk_with_less_room_than_the_spool_may_take(offline, service, taken, is_short):
+    file, spool = with_spool(offline, service)
+    checkup = with_status(offline, service, file, {"file": file}, spool={"limitBytes": 2**49, "bytes": taken, "records": 0})
+    assert f"✓ spool {spool}: 0 deliveries wait" in checkup.lines
+    warnings = [line for line in checkup.having("!") if line.startswith(f"! spool {spool}: its disk has ")]
+    assert len(warnings) == is_short and all("MiB left, and the spool may take 536870912 MiB more: " in line for line in warnings)
+
+
+@pytest.mark.parametrize("inodes", [1, 2])
+def test_disk_without_an_inode_for_the_spool(offline, service, inodes):
+    file, spool = with_spool(offline, service)
+    mount = ["unshare", "--mount", "sh", "-ec", f'mount -t tmpfs -o nr_inodes={inodes} none {spool}; exec "$@"', "sh"]
+    checkup = with_status(offline, service, file, {"file": file}, lambda *given: examine(*given, wrapper=mount), spool={"records": 0})
+    assert [line.partition(": ")[2] for line in checkup.having("!") if line.startswith("! spool ")] == [
+        "its file system has no inode left (df -i): deliveries that come when Kafka is away are answered 503; delete files"] * (inodes == 1)

@@ -14,9 +14,9 @@ import threading
 import pytest
 
 from authority import Authority
+from checkup import EX_CONFIG, EX_UNAVAILABLE, EX_USAGE, by_sockets, examine, expect, file_of, serve
 from fake_service import FakeService, answers
 from reloading import reload
-from test_doctor import EX_CONFIG, EX_UNAVAILABLE, EX_USAGE, by_sockets, examine, expect, file_of, serve
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import shlex
 
 import pytest
 
+from checkup import by_sockets, examine
 from fake_service import FakeService
 from installation import BUILD
 from sandbox import Sandbox
 from signing import SECRET
-from test_doctor import by_sockets, examine
 
 URL = "https://gateway.example/webhooks/invoicing"
 

@@ -11,13 +11,13 @@ import pytest
 
 import waiting
 from accounts import GUIDE
+from checkup import file_of
 from chromium import Chromium
 from installation import Installation
 from manager import Manager
 from preload import HungDisk
 from signing import Delivery, event_body
 from spool_side import Segment, pack_fields
-from test_doctor import file_of
 from test_page import opened, page_in, status_of
 
 ROOT = pathlib.Path(__file__).parents[2]
