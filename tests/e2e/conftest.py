@@ -83,6 +83,7 @@ def echo():
 
 @pytest.fixture
 def service():
+    """A fake service, which misbehaves as the test wants."""
     with FakeService() as service:
         yield service
 

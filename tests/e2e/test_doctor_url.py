@@ -15,14 +15,8 @@ import pytest
 
 from authority import Authority
 from checkup import EX_CONFIG, EX_UNAVAILABLE, EX_USAGE, by_sockets, examine, expect, file_of, serve
-from fake_service import FakeService, answers
+from fake_service import answers
 from reloading import reload
-
-
-@pytest.fixture
-def service():
-    with FakeService() as service:
-        yield service
 
 
 @pytest.fixture

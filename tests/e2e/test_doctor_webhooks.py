@@ -6,18 +6,11 @@ import shlex
 import pytest
 
 from checkup import by_sockets, examine
-from fake_service import FakeService
 from installation import BUILD
 from sandbox import Sandbox
 from signing import SECRET
 
 URL = "https://gateway.example/webhooks/invoicing"
-
-
-@pytest.fixture
-def service():
-    with FakeService() as service:
-        yield service
 
 
 @pytest.fixture

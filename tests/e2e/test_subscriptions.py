@@ -63,12 +63,6 @@ def client(tmp_path, sandbox):
 
 
 @pytest.fixture
-def service():
-    with FakeService() as service:
-        yield service
-
-
-@pytest.fixture
 def fake(tmp_path, service):
     return Client(tmp_path, service.url)
 
