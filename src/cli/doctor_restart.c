@@ -81,7 +81,8 @@ guard_spool(const struct doctor *doctor, const struct json_value *status, const 
 
 #define FIRST \
         "first stop what sends deliveries, and wait until @GATEPOST@ status shows an empty spool at each " \
-        "receiver and then lag 0 at each router; then"
+        "receiver, and then until gatepost -c OLDFILE audit, with the old options, counts no deliveries " \
+        "that are not yet routed (lag 0 in all partitions); then"
 #define REST \
         "or do not wait for lag 0, and route the rest afterwards by a router with the old options and " \
         "another `instance`: gatepost-guide(7), ANOTHER CLUSTER OR PREFIX"

@@ -48,6 +48,9 @@ int status_flag(const struct json_value *object, const char *name);
 void status_print_spool(const struct json_value *report);
 void status_print_state(const struct json_value *report);
 
+/* Print how many records wait for a router, as far as it knows, and its partitions that are not routed. */
+void status_print_lag(const struct json_value *report);
+
 /* Write a status to stdout: as text; or as JSON, indented or on one line. */
 void status_print(const struct status *status, const struct status_rates *rates);
 void status_print_json(const struct status *status, const struct status_rates *rates, int in_one_line);

@@ -106,28 +106,6 @@ print_counts(const struct json_value *report, const char *name)
         }
 }
 
-/* Print the partitions that are not routed. */
-static void
-print_partitions(const struct json_value *report)
-{
-        for (const struct json_value *each = first_of(report, "partitions"); each != NULL;
-             each = each->next) {
-                const char *state = text_of(each, "state"), *cause = text_of(each, "cause");
-
-                if (strcmp(state, "routing") == 0 || (strcmp(state, "standby") == 0 && *cause == '\0' &&
-                                                      status_number(each, "restoreRecords") == 0))
-                        continue;
-                printf("  partition %.0f ", status_number(each, "partition"));
-                print_text(state);
-                printf("%s", *cause == '\0' ? "" : ", ");
-                print_text(cause);
-                printf(", lag %.0f", status_number(each, "lagRecords"));
-                if (status_number(each, "restoreRecords") > 0)
-                        printf(", %.0f to read", status_number(each, "restoreRecords"));
-                putchar('\n');
-        }
-}
-
 /* Print the time since a moment, which is since the epoch. */
 static void
 print_age(double since_s)
@@ -190,13 +168,7 @@ print_router(const struct json_value *report)
         print_loss(report, "logTruncations", "logs cut off by Kafka");
         printf("transactions: %.0f committed, %.0f aborted\n", status_number(transactions, "committed"),
                status_number(transactions, "aborted"));
-        printf("lag: %.0f records", status_number(report, "lagRecords"));
-        if (status_number(report, "oldestRecordSeconds") > 0) {
-                printf(", the oldest for ");
-                print_age(status_number(report, "oldestRecordSeconds"));
-        }
-        putchar('\n');
-        print_partitions(report);
+        status_print_lag(report);
         printf("remembered ids: %.0f\n", status_number(report, "rememberedIds"));
         status_print_state(report);
 }

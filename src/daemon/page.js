@@ -35,10 +35,14 @@
     return numbers;
   }
 
+  // A router knows the lag of the partitions that it has, from their position on; null: not known.
+  const knowsLag = ({ state, committedOffset }) => committedOffset !== null || ["standby", "unassigned"].includes(state);
+  const lagOf = ({ lagRecords, partitions }) => (partitions.every(knowsLag) && partitions.some(({ state }) => state !== "standby") ? lagRecords : null);
+
   function countRouted(status) {
     const keyed = (prefix, counts) => Object.fromEntries(Object.entries(counts).map(([name, n]) => [`${prefix}/${name}`, n]));
     return { ...keyed("event", status.events), ...keyed("reason", status.quarantined), ...status.transactions,
-      events: sum(status.events), quarantined: sum(status.quarantined), duplicates: status.duplicates, lag: status.lagRecords,
+      events: sum(status.events), quarantined: sum(status.quarantined), duplicates: status.duplicates, lag: lagOf(status),
       remembered: status.rememberedIds,
       ...(status.state ? { stateFiles: status.state.files, stateBytes: status.state.bytes, stateErrors: status.state.errors } : {}) };
   }
@@ -175,8 +179,8 @@
     body.shown = names;
     rows.forEach(({ value }, i) => {
       const place = body.rows[i].querySelector("data");
-      place.setAttribute("value", value);
-      setText(place, grouped(value));
+      place.setAttribute("value", value ?? "");
+      setText(place, whole(value));
     });
     showTable(body, rows.length === 0);
   }
@@ -266,7 +270,7 @@
   // A row for each state and cause.
   function partitionRows(partitions) {
     return [...groupBy(partitions, (each) => joined([each.state, each.cause]))].map(([name, members]) => ({
-      cells: [joined([name, toRead(members)]), ranges(members.map((each) => each.partition)), grouped(members.reduce((n, each) => n + each.lagRecords, 0))],
+      cells: [joined([name, toRead(members)]), ranges(members.map((each) => each.partition)), members.every(knowsLag) ? grouped(members.reduce((n, each) => n + each.lagRecords, 0)) : "–"],
       className: isWell(members[0]) ? "" : "down" }));
   }
 

@@ -5,12 +5,13 @@ import shutil
 import pytest
 from cluster import Cluster
 
-from checkup import by_sockets, examine, file_of
+import waiting
+from checkup import by_sockets, examine, file_of, status_of
 from reloading import reload, send_sighup
 from signing import Delivery
 
-FIRST = ("first stop what sends deliveries, and wait until gatepost -c {file} status shows an empty spool at each receiver and then lag 0 at each router; "
-         "then")
+FIRST = ("first stop what sends deliveries, and wait until gatepost -c {file} status shows an empty spool at each receiver, and then until "
+         "gatepost -c OLDFILE audit, with the old options, counts no deliveries that are not yet routed (lag 0 in all partitions); then")
 REST = ("or do not wait for lag 0, and route the rest afterwards by a router with the old options and another `instance`: gatepost-guide(7), ANOTHER "
         "CLUSTER OR PREFIX")
 EVENT = " deliveries that are not routed before the restart may stay in the present topic "
@@ -86,6 +87,27 @@ def test_rest_of_the_old_topic_is_routed_by_a_router_with_the_old_file(installat
     installation.kafka.wait_until_routed()
     assert {record.delivery_id for record in installation.kafka.read(*installation.kafka.published_topics())} == ids
     moved.stop()
+
+
+@pytest.mark.slow
+def test_audit_counts_what_waits_for_a_router_that_has_stopped(installation):
+    """The other one is ready, and its lag 0, while Kafka waits for the first one to come back."""
+    config = by_sockets(installation)
+    installation.create_topics(config, 4)
+    daemon = installation.start(config)
+    second = installation.start(installation.config("router", instance="second"))
+
+    def own(router):
+        return [each for each in status_of(router)["partitions"] if each["state"] == "routing"]
+    waiting.until(lambda: len(own(daemon)) == len(own(second)) == 2, 60, "two partitions each")
+    second.stop()
+    for _ in range(20):
+        daemon.accept(Delivery())
+    status = installation.gatepost("status", config=file_of(daemon)).stdout
+    audit = installation.gatepost("audit", config=file_of(daemon))
+    assert status.startswith("ready, ") and " in 2 partitions\n" in status and " not yet routed" in audit.stdout, audit
+    waiting.until(lambda: " not yet routed" not in installation.gatepost("audit", config=file_of(daemon)).stdout, 60, "all is routed")
+    assert len(installation.kafka.read(*installation.kafka.published_topics())) == 20
 
 
 @pytest.mark.parametrize("is_secret", [False, True])

@@ -263,6 +263,7 @@ def test_page_shows_why_the_daemon_is_not_ready(offline, browser):
         assert tab.value("document.querySelector('#kafka-state').parentElement.textContent") == "Kafka away"
         causes = tab.value("[...document.querySelectorAll('#causes li')].map((each) => each.textContent)")
         assert tab.value(f"{BELOW}('#state, #causes li, figure')") == []
+        assert tab.value("document.querySelector('#work data[data-key=lag]').textContent") == "\N{EN DASH}", "the lag is not known yet"
     status = status_of(daemon)
     assert re.fullmatch(r"Kafka unreachable since \d{4}-.* UTC: .*Connection refused", causes[0], re.I) and status["ready"] is False
     assert len(causes) == 2 and "receiver" in causes[1] and "router" in causes[1] and "ready" not in causes[1]

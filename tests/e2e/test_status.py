@@ -199,7 +199,7 @@ def test_daemon_not_ready_exits_75_with_the_reason(offline):
     done = offline.gatepost("status", config=config)
     assert (done.returncode, done.stderr) == (EX_TEMPFAIL, "")
     assert done.stdout.startswith("not ready, up ") and "kafka: away" in done.stdout
-    assert re.search(r"^  receiver: (?!ready)", done.stdout, re.M)
+    assert re.search(r"^  receiver: (?!ready)", done.stdout, re.M) and "\nlag: not known, because this router has no partitions\n" in done.stdout
     done = offline.gatepost("status", "--json", config=config)
     assert done.returncode == EX_TEMPFAIL and json.loads(done.stdout)["ready"] is False
 
@@ -329,6 +329,23 @@ def test_report_of_many_members_is_read_at_once(impostor):
     kinds = b",".join(b'"k%d":1' % i for i in range(100000))
     done = impostor(status=(200, b'{"startTimeSeconds":0,"ready":true,"lagRecords":0,"events":{' + kinds + b"}}"))
     assert done.returncode == 0 and "  k99999                   1\n" in done.stdout
+
+
+@pytest.mark.parametrize("partitions, told", [
+    ([], "lag: not known, because this router has no partitions\n"),
+    ([("standby", None, 0)], "lag: not known, because this router has no partitions\n"),
+    ([("waiting", None, 0)], "lag: not known in 1 of 1 partitions, whose position is not known yet\n  partition 0 waiting, lag not known\n"),
+    ([("routing", 7, 3), ("waiting", None, 0), ("standby", None, 0)],
+     "lag: not known in 1 of 2 partitions, whose position is not known yet; in the others, 3 records in 1 partition\n  partition 1 waiting, lag not known\n"),
+    ([("routing", 7, 0), ("routing", 0, 3)], "lag: 3 records in 2 partitions\n"),
+    ([("routing", 7, 0), ("unassigned", None, 3)], "lag: 3 records in 2 partitions\n  partition 1 unassigned, lag 3\n"),
+])
+def test_lag_is_said_only_where_it_is_known(impostor, partitions, told):
+    """lagRecords is 0 also before the router has a position."""
+    report = {"startTimeSeconds": 0, "ready": True, "lagRecords": sum(lag for _, _, lag in partitions), "events": {}, "partitions": [
+        {"partition": n, "state": state, "cause": "", "lagRecords": lag, "restoreRecords": 0, "committedOffset": offset}
+        for n, (state, offset, lag) in enumerate(partitions)]}
+    assert f"\n{told}remembered ids: 0\n" in impostor(status=(200, json.dumps(report).encode())).stdout
 
 
 ODD = [b"1e400", b"-1e300", b"1e300", b"null", b'"\\u001b[31m"', b'"\xc2\x9b31m"', b"[]", b"[[],7]", b"{}", b'{"\xc2\x9b":{}}', b"true",
