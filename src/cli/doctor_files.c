@@ -15,6 +15,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "cli/doctor_sight.h"
 #include "cli/identity.h"
 #include "cli/status.h"
 #include "config/ini.h"
@@ -109,8 +110,9 @@ doctor_files_advise(struct doctor *doctor, const char *path)
         struct identity unit = {.uid = user == NULL ? (uid_t)-1 : user->pw_uid,
                                 .gid = user == NULL ? UNKNOWN_GROUP : user->pw_gid,
                                 .name = name};
-        char *way = path == NULL
-                        ? mem_strdup("let it read the file")
+        char *way = path == NULL ? mem_strdup("let it read the file")
+                    : doctor_sight_is_private(path)
+                        ? mem_strdup("move it to /etc/gatepost, since ProtectHome= of the unit hides it")
                         : make_way(doctor, &unit, is_closed ? directory : path, is_closed ? "x" : "r");
 
         doctor_remedy(doctor,
@@ -144,6 +146,19 @@ advise_entry(struct doctor *doctor, const struct identity *identity, const char 
         return 1;
 }
 
+/* Report that gatepostd does not see what its user can access or not, with this result. */
+static void
+report_hidden(struct doctor *doctor, const struct identity *identity, int code, const char *remedy)
+{
+        if (identity->root == NULL && code == 0) {
+                doctor_warn(doctor, DOCTOR_SIGHT_HIDDEN ", unless this was changed there: %s", remedy);
+                return;
+        }
+        doctor_fail(doctor, EX_NOPERM, "%s%s", DOCTOR_SIGHT_HIDDEN,
+                    identity->root == NULL ? ", unless this was changed there" : "");
+        doctor_remedy(doctor, "%s", remedy);
+}
+
 /* A directory of certificates must be entered, too. */
 static void
 check_file(struct doctor *doctor, const struct identity *identity, const char *path)
@@ -151,15 +166,20 @@ check_file(struct doctor *doctor, const struct identity *identity, const char *p
         struct stat st;
         int is_directory = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
         int mode = is_directory ? R_OK | X_OK : R_OK, code = identity_try(identity, path, mode);
+        int is_hidden = doctor_sight_hides(identity, path);
         char *way;
 
         doctor_begin(doctor, "files", "%s", path);
-        if (code == 0) {
+        if (code == 0 && !is_hidden) {
                 doctor_pass(doctor, "the daemon's user, %s, may read it", identity->name);
                 return;
         }
         if (doctor_age_has_read(doctor, identity->status, path)) {
                 doctor_pass(doctor, "gatepostd has read it as it is now");
+                return;
+        }
+        if (is_hidden) {
+                report_hidden(doctor, identity, code, "move it to /etc/gatepost");
                 return;
         }
         report_denied(doctor, identity, "read it", code);
@@ -225,10 +245,49 @@ advise_writing(struct doctor *doctor, const struct identity *identity, const cha
                             "is on another one");
         else
                 doctor_remedy(doctor,
-                              "%sinstall -d -o %s -m 0700 %s; %s must be able to enter those above it",
+                              "%sinstall -d -o %s -m 0700 %s%s; %s must be able to enter those above it",
                               may_lack_a_disk(path) ? "if it is on a disk of its own, mount that; else: "
                                                     : "",
-                              identity->name, path, identity->name);
+                              identity->name, path,
+                              doctor_sight_is_read_only(identity, path, on)
+                                  ? ", and name it in ReadWritePaths= of the unit"
+                                  : "",
+                              identity->name);
+}
+
+/* Whether the running daemon uses a directory. */
+static int
+is_in_use(const struct doctor *doctor, const struct identity *identity, const char *path)
+{
+        const char *spool = json_tree_text(json_tree_get(identity->status, "spool"), "directory");
+
+        if (doctor->config->state != NULL && strcmp(path, doctor->config->state) == 0)
+                return json_tree_get(identity->status, "state") != NULL;
+        return spool != NULL && strcmp(path, spool) == 0;
+}
+
+/* Report on a directory that the daemon's user may write: its unit may be in the way. */
+static void
+report_writable(struct doctor *doctor, const struct identity *identity, const char *path, const char *on)
+{
+        int is_read_only = doctor_sight_is_read_only(identity, path, on);
+
+        if (doctor_sight_hides(identity, on)) {
+                report_hidden(doctor, identity, 0, "name a directory below /var/lib/gatepost");
+        } else if (is_read_only && identity->root != NULL) {
+                doctor_fail(doctor, EX_NOPERM,
+                            "the daemon's user, %s, may write it, but for gatepostd it is read-only, by "
+                            "ProtectSystem= of its unit",
+                            identity->name);
+                doctor_remedy(
+                    doctor, "%sname it in ReadWritePaths= of the unit (systemctl edit @UNIT@), and then: %s",
+                    on == path ? "" : "create it, owned by the daemon's user, ", doctor_restart(doctor));
+        } else {
+                doctor_pass(doctor, "the daemon's user, %s, may write it%s", identity->name,
+                            is_read_only && !is_in_use(doctor, identity, path)
+                                ? ", if ReadWritePaths= of the unit names it"
+                                : "");
+        }
 }
 
 /* The daemon creates a directory that does not exist. */
@@ -249,7 +308,7 @@ check_directory(struct doctor *doctor, const struct identity *identity, const ch
                 doctor_remedy(doctor, "chown -R %s %s", identity->name, real == NULL ? path : real);
                 free(real);
         } else if (code == 0) {
-                doctor_pass(doctor, "the daemon's user, %s, may write it", identity->name);
+                report_writable(doctor, identity, path, on);
         } else {
                 what = mem_printf("write %s", on == path ? "it" : on);
                 report_denied(doctor, identity, what, code);
@@ -340,6 +399,7 @@ doctor_check_files(struct doctor *doctor)
         doctor_begin(doctor, "files", "%s", "");
         if (can_try) {
                 doctor_pass(doctor, "you are root, and the daemon runs as %s", identity.name);
+                doctor_sight_find(doctor, &identity);
                 check_all_as(doctor, &identity);
         } else if (is_other) {
                 doctor_skip(doctor,

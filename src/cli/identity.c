@@ -17,6 +17,7 @@ identity_clear(struct identity *identity)
 {
         free(identity->name);
         free(identity->groups);
+        free(identity->root);
         json_tree_free(identity->status);
 }
 
@@ -75,6 +76,23 @@ identity_try(const struct identity *identity, const char *path, int mode)
         }
         if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
                 return 0;
+        return WEXITSTATUS(status);
+}
+
+/* Links in the path lead to where they lead for the process. */
+int
+identity_try_at(const char *root, const char *path, int mode)
+{
+        pid_t child = fork();
+        int status;
+
+        if (child == 0) {
+                if (chroot(root) != 0 || chdir("/") != 0)
+                        _exit(IDENTITY_CANNOT_TRY);
+                _exit(faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? 0 : errno);
+        }
+        if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+                return IDENTITY_CANNOT_TRY;
         return WEXITSTATUS(status);
 }
 

@@ -20,6 +20,7 @@ struct identity {
         size_t n_groups;
         int is_running; /* the groups are those of the process; else those that the databases have */
         struct json_value *status; /* the daemon's report, or NULL */
+        char *root;                /* the path of the root directory of its process; NULL: not known */
 };
 
 void identity_clear(struct identity *identity);
@@ -41,6 +42,12 @@ int identity_read(struct identity *identity, const struct json_value *status);
  * IDENTITY_CANNOT_TRY.
  */
 int identity_try(const struct identity *identity, const char *path, int mode);
+
+/*
+ * Try to access a file as this user where a process has its root directory. Returns 0, an errno, or
+ * IDENTITY_CANNOT_TRY.
+ */
+int identity_try_at(const char *root, const char *path, int mode);
 
 /*
  * Write the first directory of a path that a user may not enter; if the path leads through links, also of the

@@ -1,0 +1,123 @@
+#include "cli/doctor_sight.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+
+#define DAEMON "gatepostd"
+#define UNIT_USER "gatepost"
+#define STATE_DIRECTORY "/var/lib/gatepost"
+#define COMMAND_LINE_SIZE 8192
+
+/* Read a file of a process, with a NUL behind it. Returns the number of bytes, 0 if there are none. */
+static size_t
+read_process(const char *pid, const char *name, char *text, size_t size)
+{
+        char *path = mem_printf("/proc/%s/%s", pid, name);
+        FILE *in = fopen(path, "re");
+        size_t len = in == NULL ? 0 : fread(text, 1, size - 1, in);
+
+        free(path);
+        if (in != NULL)
+                (void)fclose(in);
+        text[len] = '\0';
+        return len;
+}
+
+/* Whether a process is a gatepostd of this user, and has the file among its arguments. */
+static int
+is_daemon(const char *pid, uid_t uid, const char *file)
+{
+        char text[COMMAND_LINE_SIZE];
+        unsigned effective;
+        const char *line;
+        size_t len;
+
+        if (read_process(pid, "comm", text, sizeof(text)) == 0 || strcmp(text, DAEMON "\n") != 0)
+                return 0;
+        (void)read_process(pid, "status", text, sizeof(text));
+        line = strstr(text, "\nUid:");
+        if (line == NULL || sscanf(line, "\nUid: %*u %u", &effective) != 1 || effective != uid)
+                return 0;
+        len = read_process(pid, "cmdline", text, sizeof(text));
+        for (size_t i = 0; i < len; i += strlen(text + i) + 1) {
+                if (strcmp(text + i, file) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
+void
+doctor_sight_find(const struct doctor *doctor, struct identity *identity)
+{
+        DIR *all = identity->is_running ? opendir("/proc") : NULL;
+        const struct dirent *entry;
+        size_t n = 0;
+
+        while (all != NULL && (entry = readdir(all)) != NULL) {
+                if (entry->d_name[0] < '0' || entry->d_name[0] > '9' ||
+                    !is_daemon(entry->d_name, identity->uid, doctor->file))
+                        continue;
+                free(identity->root);
+                identity->root = mem_printf("/proc/%s/root", entry->d_name);
+                n++;
+        }
+        if (all != NULL)
+                (void)closedir(all);
+        if (n == 1 && identity_try_at(identity->root, "/", F_OK) == 0)
+                return;
+        free(identity->root); /* which of them answers is not known, or its files cannot be looked at */
+        identity->root = NULL;
+}
+
+static int
+is_below(const char *path, const char *directory)
+{
+        size_t len = strlen(directory);
+
+        return strncmp(path, directory, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+int
+doctor_sight_is_private(const char *path)
+{
+        static const char *const hidden[] = {"/home", "/root", "/run/user"};
+
+        for (size_t i = 0; i < ARRAY_LEN(hidden); i++) {
+                if (is_below(path, hidden[i]))
+                        return 1;
+        }
+        return 0;
+}
+
+/* Whether the daemon's user is that of the unit, so that it probably runs in it. */
+static int
+is_of_unit(const struct identity *identity)
+{
+        return strcmp(identity->name, UNIT_USER) == 0;
+}
+
+int
+doctor_sight_hides(const struct identity *identity, const char *path)
+{
+        if (access(path, F_OK) != 0)
+                return 0;
+        if (identity->root != NULL)
+                return identity_try_at(identity->root, path, F_OK) == ENOENT;
+        return is_of_unit(identity) &&
+               (doctor_sight_is_private(path) || is_below(path, "/tmp") || is_below(path, "/var/tmp"));
+}
+
+int
+doctor_sight_is_read_only(const struct identity *identity, const char *path, const char *on)
+{
+        if (identity->root != NULL)
+                return identity_try_at(identity->root, on, W_OK) == EROFS && access(on, W_OK) == 0;
+        return is_of_unit(identity) && !is_below(path, STATE_DIRECTORY);
+}

@@ -1,0 +1,100 @@
+"""gatepost doctor: the sandbox of gatepostd's unit hides a file or makes a directory read-only, which doctor sees from outside."""
+
+import os
+import pathlib
+import tempfile
+
+import pytest
+
+from signing import SECRET
+from test_doctor import EX_NOPERM, by_sockets, examine, expect, file_of, router_of_nobody, service
+
+HIDDEN = ("gatepostd does not see it there: ProtectHome= and PrivateTmp= of its unit hide what is below /home, /root, /run/user, /tmp and /var/tmp, and a "
+          "container what is not mounted in it")
+
+
+@pytest.fixture
+def place():
+    with tempfile.TemporaryDirectory() as name:
+        pathlib.Path(name).chmod(0o755)
+        yield pathlib.Path(name)
+
+
+def start_in_sandbox(installation, place, mounts):
+    """A daemon of nobody, with all its files in `place`; `mounts` makes the sandbox."""
+    config = by_sockets(installation)
+    installation.create_topics(config)
+    config.directory = place / "gatepost"
+    config.directory.mkdir()
+    for section, name in (("receiver", "receiver.sock"), ("admin", "admin.sock")):
+        config[section]["listen"] = f"unix:{config.directory}/{name}"
+    config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET)
+    daemon = installation.daemon(config)
+    daemon.wrapper = ["unshare", "--mount", "sh", "-ec", f'chown -R nobody:nogroup {config.directory}; {mounts}; '
+                      'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"', "sh"]
+    daemon.start().wait_until_ready()
+    return daemon
+
+
+def edit(daemon, old, new):
+    file = pathlib.Path(file_of(daemon))
+    text = file.read_text()
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_secret_that_the_unit_hides(place, installation, mode):
+    """No mode and no group is of any help, so none is changed."""
+    home = place / "root"
+    home.mkdir(0o755 if mode & 4 else 0o700)
+    secret = home / "secret"
+    secret.write_bytes(SECRET)
+    secret.chmod(0o640 if mode & 4 else mode)
+    os.chown(secret, 0, 65534 if mode & 4 else 0)
+    daemon = start_in_sandbox(installation, place, f"mount -t tmpfs -o mode=000 none {home}")
+    edit(daemon, f"{place}/gatepost/secret", str(secret))
+    checkup = examine(installation, file_of(daemon), "--no-send")
+    expect(checkup, EX_NOPERM, f"files {secret}: {HIDDEN}; remedy: move it to /etc/gatepost")
+    assert "chgrp" not in checkup.cause and "chmod" not in checkup.cause
+
+
+def test_spool_that_the_unit_may_not_write(place, installation):
+    """It may be named in the file before it is one of the unit; a daemon that could write it would not be told to."""
+    data = place / "data"
+    data.mkdir()
+    daemon = start_in_sandbox(installation, place, f"mount --bind {data} {data}; mount -o remount,ro,bind {data}")
+    edit(daemon, "[receiver]\n", f"[receiver]\nspool = {data}/spool\n")
+    install = f"install -d -o nobody -m 0700 {data}/spool"
+    expect(examine(installation, file_of(daemon), "--no-send"), EX_NOPERM, f"files {data}/spool: the daemon's user, nobody, cannot write {data}: ",
+           f"; else: {install}, and name it in ReadWritePaths= of the unit; nobody must be able to enter those above it")
+    assert os.system(install) == 0
+    expect(examine(installation, file_of(daemon), "--no-send"), EX_NOPERM,
+           f"files {data}/spool: the daemon's user, nobody, may write it, but for gatepostd it is read-only, by ProtectSystem= of its unit; remedy: "
+           "name it in ReadWritePaths= of the unit (systemctl edit gatepostd), and then: systemctl restart gatepostd")
+
+
+def test_directory_that_a_daemon_without_a_unit_may_write(place, installation):
+    daemon = start_in_sandbox(installation, place, "true")
+    spool = place / "gatepost" / "spool"
+    edit(daemon, "[receiver]\n", f"[receiver]\nspool = {spool}\n")
+    checkup = examine(installation, file_of(daemon), "--no-send")
+    assert f"\N{CHECK MARK} files {spool}: the daemon's user, nobody, may write it" in checkup.lines
+    assert f"\N{CHECK MARK} files {place}/gatepost/secret: the daemon's user, nobody, may read it" in checkup.lines
+
+
+def test_sandbox_of_the_unit_is_presumed_for_its_user(router_of_nobody):
+    """Without its process, its sandbox is not known."""
+    config = router_of_nobody.config
+    config["router"]["state"] = "/mnt/state"
+    passwd = config.directory / "passwd"
+    passwd.write_text(pathlib.Path("/etc/passwd").read_text().replace("nobody:", "gatepost:"))
+    mounts = f'mount --bind {passwd} /etc/passwd; mount -t tmpfs -o mode=755 none /mnt; %s; exec "$@"'
+
+    def run(made):
+        return router_of_nobody(wrapper=["unshare", "--mount", "sh", "-ec", mounts % made, "sh"])
+    checkup = run("install -d -o gatepost -m 0700 /mnt/state")
+    assert "\N{CHECK MARK} files /mnt/state: the daemon's user, gatepost, may write it, if ReadWritePaths= of the unit names it" in checkup.lines
+    assert f"! files {router_of_nobody.secret}: {HIDDEN}, unless this was changed there: move it to /etc/gatepost" in checkup.lines
+    expect(run("true"), EX_NOPERM, "files /mnt/state: the daemon's user, gatepost, cannot write /mnt: ",
+           "install -d -o gatepost -m 0700 /mnt/state, and name it in ReadWritePaths= of the unit; ")
