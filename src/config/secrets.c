@@ -188,6 +188,12 @@ secrets_doubt(const char *secret)
                        "FILE";
         if (len > 0 && (isspace((unsigned char)secret[0]) || isspace((unsigned char)secret[len - 1])))
                 return "begins or ends with a blank, which belongs to the secret";
+        if (len > 1 && (secret[0] == '"' || secret[0] == '\'') && secret[len - 1] == secret[0])
+                return "is in quotes, which belong to the secret";
+        if (strncmp(secret, "secret=", strlen("secret=")) == 0)
+                return "begins with secret=, which belongs to the secret";
+        if (len > 1 && strcmp(secret + len - 2, "\\n") == 0)
+                return "ends with a backslash and the letter n, which belong to the secret";
         return NULL;
 }
 

@@ -23,8 +23,8 @@ char *secrets_read(const char *path, size_t min_len, size_t *len, struct stat *s
 char *secrets_read_signing(const char *path, size_t *len, struct stat *st, struct error *error) MUST_CHECK;
 
 /*
- * Return what makes a signing secret doubtful, to follow "the secret ": a placeholder, or blanks around it.
- * Return NULL if nothing does.
+ * Return what makes a signing secret doubtful, to follow "the secret ": a placeholder, or blanks, quotes or
+ * the like around it, which were probably not meant to be part of it. Return NULL if nothing does.
  */
 const char *secrets_doubt(const char *secret);
 

@@ -209,6 +209,8 @@ WARNINGS = [
     ("source invoicing", "secret = xxxxxxxxxxxxxxxxxxxxxxxx", "placeholder"),
     ("source invoicing", 'secret = " 7d8f0c1b2a3e4f5061728394a5b6c7d8"', "begins or ends with a blank"),
     ("source invoicing", 'secret = "7d8f0c1b2a3e4f5061728394a5b6c7d8 "', "begins or ends with a blank"),
+    ("source invoicing", "secret = secret=7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with secret="),
+    ("source invoicing", "secret = 7d8f0c1b2a3e4f5061728394a5b6c7d8\\n", "ends with a backslash and the letter n"),
     ("source invoicing", "header_prefix = invoicing", "begin with x-"),
     ("receiver", "listen = 127.0.0.1:8080|listen=192.0.2.55:8081|trusted_proxy = 192.0.2.1", "no interface of this machine"),
     ("receiver", "listen = unix:/run/gatepost-nonexistent/r.sock", "must exist before gatepostd starts"),
@@ -257,6 +259,7 @@ FINE = [
     ("gatepost", "roles = receiver|[kafka]|heartbeat.interval.ms = 60000|transaction.timeout.ms = 1000"),
     ("gatepost", "roles = router|[kafka]|linger.ms = 2000"),
     ("source invoicing", "secret = 7d8f0c1b#2a3e4f50;61728394a5b6c7d8"),
+    ("source invoicing", "secret = d8f0c1bsecret=2a3e\\n4f506172'8394a5b6c7d8'"),
     ("source invoicing", 'secret = "7d8f0c1b # 2a3e4f50 ; 61728394a5b6c7d8" # a comment'),
     ("topics", "prefix = a-b_c.d"),
     ("kafka", "max.poll.interval.ms = 20000"),
@@ -338,6 +341,16 @@ def test_doubtful_configuration_passes_with_a_warning(check, section, added, wor
     assert words in found[0][1], errors
     assert int(found[0][0]) in lines_with(text, section, added.split("|")), (text, errors)
     assert "7d8f" not in errors
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_quotes_around_a_secret_in_a_file_pass_with_a_warning(check, tmp_path, quote):
+    """Those in the configuration are no part of the value, or are refused."""
+    path = tmp_path / "secret"
+    path.write_text(f"{quote}7d8f0c1b2a3e4f5061728394a5b6c7d8{quote}\n")
+    path.chmod(0o600)
+    status, problems = check(written("source second", f"path = /second|secret_file = {path}"))
+    assert status == 0 and [each.partition(": warning: ")[2] for each in problems] == ["the secret in the file is in quotes, which belong to the secret"]
 
 
 def test_strict_check_fails_on_a_warning(check, tmp_path):
