@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/uri.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/source_choice.h"
 #include "config/secrets.h"
@@ -136,6 +137,24 @@ subscription_print_events(const struct subscription_view *view)
                         putchar(',');
                 text_print(stdout, view->events[i], strlen(view->events[i]));
         }
+}
+
+int
+subscription_shows(const struct subscription_view *view, const char *event)
+{
+        for (size_t i = 0; i < view->n_events; i++) {
+                if (arguments_kind_matches(view->events[i], event, strlen(event)))
+                        return 1;
+        }
+        return 0;
+}
+
+const char *
+subscription_common_event(const char *one, const char *other)
+{
+        if (arguments_kind_matches(one, other, strlen(other)))
+                return other;
+        return arguments_kind_matches(other, one, strlen(one)) ? one : NULL;
 }
 
 char *

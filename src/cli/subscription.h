@@ -52,6 +52,12 @@ int subscription_same_url(const char *a, const char *b);
 /* Return whether a subscription has exactly these events, in any order and any number of times. */
 int subscription_same_events(const struct subscription_view *view, char *const *events, size_t n);
 
+/* Return whether the events shown cover an event, which may be a pattern. */
+int subscription_shows(const struct subscription_view *view, const char *event);
+
+/* Return the narrower of two events, which may be patterns, if one covers the other, else NULL. */
+const char *subscription_common_event(const char *one, const char *other);
+
 /* Return the URL for people, without what may be a password or a token; NULL: unknown. */
 char *subscription_shown_url(const struct subscription_view *view) MUST_CHECK;
 

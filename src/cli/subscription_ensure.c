@@ -8,11 +8,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/subscription_others.h"
 
 #define MAX_POSTS 4
-#define MAX_WARNED 3
 
 static int
 is_at_url(const struct subscription_ensure *state, const struct subscription_view *view)
@@ -208,35 +207,16 @@ add_old(struct subscription_ensure *state, const struct subscription_view *view)
         state->old[state->n_old++] = view;
 }
 
-/* Return whether the events shown cover an event, which may be a pattern. */
-static int
-shows(const struct subscription_view *view, const char *event)
-{
-        for (size_t i = 0; i < view->n_events; i++) {
-                if (arguments_kind_matches(view->events[i], event, strlen(event)))
-                        return 1;
-        }
-        return 0;
-}
-
-/* Return the narrower of two events, which may be patterns, if one covers the other, else NULL. */
-static const char *
-find_common(const char *one, const char *other)
-{
-        if (arguments_kind_matches(one, other, strlen(other)))
-                return other;
-        return arguments_kind_matches(other, one, strlen(one)) ? one : NULL;
-}
-
 /* Return a requested event that an old webhook has and the new one does not show, or NULL. */
 static const char *
 find_lacking(const struct subscription_ensure *state, const struct subscription_view *old)
 {
         for (size_t i = 0; i < state->args->n_events; i++) {
                 for (size_t k = 0; k < old->n_events; k++) {
-                        const char *common = find_common(state->args->events[i], old->events[k]);
+                        const char *common =
+                            subscription_common_event(state->args->events[i], old->events[k]);
 
-                        if (common != NULL && !shows(state->kept, common))
+                        if (common != NULL && !subscription_shows(state->kept, common))
                                 return common;
                 }
         }
@@ -342,58 +322,6 @@ check_added(struct subscription_ensure *state)
         return EX_DATAERR;
 }
 
-/* Return the first requested event that a webhook has, too, or NULL. */
-static const char *
-find_requested(const struct subscription_ensure *state, const struct subscription_view *view)
-{
-        const char *common = NULL;
-
-        for (size_t i = 0; i < state->args->n_events; i++) {
-                for (size_t k = 0; k < view->n_events && common == NULL; k++)
-                        common = find_common(state->args->events[i], view->events[k]);
-        }
-        return common;
-}
-
-static void
-warn_of_other(const struct subscription_view *view, const char *event)
-{
-        char *url = subscription_shown_url(view);
-
-        fprintf(stderr, "gatepost %s: ", command_name());
-        text_print(stderr, view->id, strlen(view->id));
-        fputs(" has ", stderr);
-        text_print(stderr, event, strlen(event));
-        fputs(", too, at ", stderr);
-        text_print(stderr, url, strlen(url));
-        fputs(": if it leads to the same receiver, each such event is published twice\n", stderr);
-        free(url);
-}
-
-/*
- * Warn of webhooks at other URLs with requested events, if none is at this URL yet: a proxy may lead both to
- * one receiver.
- */
-static void
-warn_of_others(const struct subscription_ensure *state)
-{
-        size_t n_warned = 0;
-
-        for (size_t i = 0; i < state->before.n; i++) {
-                if (is_at_url(state, &state->before.items[i]))
-                        return;
-        }
-        for (size_t i = 0; i < state->before.n && n_warned < MAX_WARNED; i++) {
-                const struct subscription_view *view = &state->before.items[i];
-                const char *common = find_requested(state, view);
-
-                if (common == NULL)
-                        continue;
-                warn_of_other(view, common);
-                n_warned++;
-        }
-}
-
 static int
 remove_old(struct subscription_ensure *state)
 {
@@ -420,7 +348,7 @@ subscription_ensure(struct subscription_ensure *state, const char *payload, size
                 return status;
         find_right_before(state);
         warn_unchecked(state);
-        warn_of_others(state);
+        subscription_others_warn(&state->before, state->args);
         if (state->kept == NULL && !state->args->dry_run) {
                 status = add(state, payload, len);
                 if (status != 0)

@@ -370,6 +370,19 @@ def test_ensure_warns_of_the_same_events_at_another_url(fake, service, events, c
     assert len(service.webhooks) == 6
 
 
+def test_ensure_warns_of_an_event_by_which_it_extends_a_webhook(fake, service):
+    """Not of those that a webhook at the URL has already, nor if the service does not show which it has."""
+    first, second = KINDS.split(",")[:2]
+    service.add({"url": URL, "events": [first]})
+    service.add({"url": "https://gateway.example/hooks", "events": [first, second]})
+    told = ("gatepost subscriptions ensure: w2 has {}, too, at https://gateway.example/hooks: if it leads to the same receiver, each such event is "
+            "published twice\n").format
+    assert fake.ensure("--dry-run").stderr == fake.ensure().stderr == told(second)
+    assert fake.ensure().stderr == fake.ensure("--rotate").stderr == ""
+    service.webhooks[:] = [{"id": "w8", "url": URL}, {"id": "w9", "url": "https://gateway.example/hooks", "events": [first, second]}]
+    assert "too, at" not in fake.ensure("--dry-run").stderr
+
+
 def test_webhook_listed_twice_is_not_removed(fake, service):
     """As with a list that changes while it is read in pages."""
     service.add({"url": URL, "events": KINDS.split(",")})
