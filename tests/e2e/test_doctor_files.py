@@ -11,7 +11,6 @@ import pytest
 
 from checkup import EX_CONFIG, EX_NOPERM, UTF_8, Checkup, by_sockets, entry, examine, expect, status_of
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
-from fake_service import answers
 from installation import BUILD
 from signing import SECRET
 
@@ -93,32 +92,6 @@ def test_secret_that_this_user_cannot_read(offline, is_inside):
 
 
 # The daemon's user
-
-@pytest.fixture
-def router_of_nobody(offline, service):
-    """A function that examines a router which runs as nobody, by its report; its directory can be entered by anybody."""
-    with tempfile.TemporaryDirectory() as name:
-        config = offline.config("router")
-        config.directory = pathlib.Path(name)
-        config.directory.chmod(0o755)
-        secret = config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET)
-        config["admin"]["listen"] = service.url.split("/")[2]
-
-        def run(report=None, group=65534, wrapper=()):
-            """Of a daemon with this report, or a function that makes it; this group may read the files. Wrapper executes the doctor."""
-            file = config.write()
-            for path in (secret, file):
-                os.chown(path, 0, group)
-                os.chmod(path, 0o640)
-            service.faults = [answers(200, report(file) if callable(report) else report or {"userId": 65534, "groupIds": [65534]})]
-            done = subprocess.run([*wrapper, BUILD / "gatepost", "-c", file, "doctor"], stdin=subprocess.DEVNULL, capture_output=True,
-                                  text=True, timeout=60, env=ENVIRONMENT | UTF_8)
-            assert_no_sanitizer_report(done.stderr)
-            return Checkup(done)
-        run.config = config
-        run.secret = secret
-        yield run
-
 
 def test_directory_that_the_daemons_user_cannot_write(router_of_nobody):
     config = router_of_nobody.config

@@ -6,8 +6,8 @@ import tempfile
 
 import pytest
 
+from checkup import EX_NOPERM, by_sockets, examine, expect, file_of
 from signing import SECRET
-from test_doctor import EX_NOPERM, by_sockets, examine, expect, file_of, router_of_nobody, service
 
 HIDDEN = ("gatepostd does not see it there: ProtectHome= and PrivateTmp= of its unit hide what is below /home, /root, /run/user, /tmp and /var/tmp, and a "
           "container what is not mounted in it")
