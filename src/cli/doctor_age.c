@@ -147,6 +147,41 @@ was_loaded_since(const struct doctor *doctor, const char *path)
                                                       "loadedSeconds") > (double)now.st_ctim.tv_sec;
 }
 
+/* Return the refusal of the last reload, unless this file has changed since it, or is NULL; or NULL. */
+static const struct json_value *
+refusal_of(const struct doctor *doctor, const char *path)
+{
+        const struct json_value *refused =
+            json_tree_get(json_tree_get(doctor->status, "configuration"), "refusedReload");
+        struct stat now;
+
+        if (path == NULL || json_tree_text(refused, "reason") == NULL ||
+            (stat(path, &now) == 0 && status_number(refused, "timeSeconds") < (double)now.st_ctim.tv_sec))
+                return NULL;
+        return refused;
+}
+
+const char *
+doctor_age_reload(const struct doctor *doctor)
+{
+        return refusal_of(doctor, find(doctor, "reload", CHANGED)) == NULL
+                   ? "systemctl reload @UNIT@"
+                   : "its last reload was refused, see `daemon configuration` above for what to do";
+}
+
+/* Report a file that the daemon has not loaded as it is now, because the last reload was refused. */
+static void
+report_refused(struct doctor *doctor, const char *changed, const struct json_value *refused)
+{
+        int needs_restart = status_flag(refused, "needsRestart");
+
+        doctor_warn(doctor, "gatepostd has not loaded %s as it is now: the last reload was refused: %s; %s%s",
+                    changed, json_tree_text(refused, "reason"),
+                    needs_restart ? "only a restart applies it: " : "",
+                    needs_restart ? doctor_restart(doctor)
+                                  : "when that is corrected: systemctl reload @UNIT@");
+}
+
 /* Return how to let a container see the files of the host as they are now. */
 static const char *
 replace_container(struct doctor *doctor)
@@ -203,6 +238,8 @@ report_changed(struct doctor *doctor)
                             "%s has changed since the start of gatepostd, and changes in [kafka] need a "
                             "restart: %s",
                             of_kafka, doctor_restart(doctor));
+        else if (changed != NULL && refusal_of(doctor, changed) != NULL)
+                report_refused(doctor, changed, refusal_of(doctor, changed));
         else if (changed != NULL && was_loaded_since(doctor, changed))
                 doctor_warn(
                     doctor,

@@ -24,23 +24,22 @@ static const struct {
         int exit_status;
         const char *means;
         const char *remedy;
-        const char *option; /* of the source; what this file may have otherwise than a receiver elsewhere */
-        const char *proxy;  /* what a proxy before the receiver may do instead; NULL: nothing */
+        /* Of the source; what gatepostd may have otherwise than this file, until a reload. NULL: nothing. */
+        const char *option;
+        const char *proxy; /* what a proxy before the receiver may do instead; NULL: nothing */
 } meanings[] = {
     {"VALIDATION_ERROR", EX_CONFIG,
      "the receiver does not find the four headers with the source's header_prefix",
-     "gatepostd runs with another header_prefix for this path than the file has: systemctl reload @UNIT@",
-     "header_prefix", "drops headers"},
+     "gatepostd runs with another header_prefix for this path than the file has", "header_prefix",
+     "drops headers"},
     {"INVALID_SIGNATURE", EX_CONFIG, "the receiver refuses the signature by this secret of the configuration",
-     "gatepostd runs with other secrets than the file names: systemctl reload @UNIT@", "secret_file",
-     "changes bodies"},
+     "gatepostd runs with other secrets than the file names", "secret_file", "changes bodies"},
     {"STALE_TIMESTAMP", EX_CONFIG, "by the receiver's clock, the delivery was not signed now",
      "synchronise the clocks of this machine and the receiver's (timedatectl)", NULL, NULL},
     {"FORBIDDEN", EX_CONFIG, "the receiver does not take the first webhook_id of the configuration",
-     "gatepostd runs with other webhook_id than the file: systemctl reload @UNIT@", "webhook_id", NULL},
+     "gatepostd runs with other webhook_id than the file", "webhook_id", NULL},
     {"NOT_FOUND", EX_CONFIG, "no source of the receiver has the path that it gets",
-     "gatepostd runs with other paths than the file, or a proxy changes them: systemctl reload @UNIT@",
-     "path", NULL},
+     "gatepostd runs with other paths than the file, or a proxy changes them", "path", NULL},
     {"TOO_MANY_REQUESTS", EX_UNAVAILABLE, "the receiver has refused too many requests from this address",
      "wait some seconds; if it stays, requests of others from this address are refused, too: see the "
      "receiver's log; if it is the address of a proxy, set trusted_proxy in [receiver] to it, and let it "
@@ -117,8 +116,10 @@ static void
 advise_on_refusal(struct doctor *doctor, const struct config_source *source, size_t m,
                   const struct service_error *refusal)
 {
-        if (doctor->url == NULL || meanings[m].option == NULL)
+        if (meanings[m].option == NULL)
                 doctor_remedy(doctor, "%s", meanings[m].remedy);
+        else if (doctor->url == NULL)
+                doctor_remedy(doctor, "%s: %s", meanings[m].remedy, doctor_age_reload(doctor));
         else if (strcmp(meanings[m].option, "path") == 0)
                 doctor_remedy(
                     doctor,
@@ -274,7 +275,7 @@ doctor_answer_missing(struct doctor *doctor, const struct http_client_answer *an
         if (doctor->is_certificate_outdated && doctor->url == NULL && is_untrusted) {
                 doctor_fail(doctor, EX_CONFIG, "gatepostd serves another certificate than %s has: %s",
                             doctor->config->tls_certificate_file, error->text);
-                doctor_remedy(doctor, "systemctl reload @UNIT@");
+                doctor_remedy(doctor, "%s", doctor_age_reload(doctor));
                 return;
         }
         doctor_fail(doctor, EX_UNAVAILABLE, "%s", error->text);

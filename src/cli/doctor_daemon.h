@@ -27,6 +27,12 @@ void doctor_age_check(struct doctor *doctor);
  */
 int doctor_age_has_read(const struct doctor *doctor, const struct json_value *status, const char *path);
 
+/*
+ * Return how to let the daemon load the files as they are now, for the end of a remedy: by a reload; or, if
+ * the last one was refused, where this is reported.
+ */
+const char *doctor_age_reload(const struct doctor *doctor);
+
 /* Return why the daemon uses Kafka with other options than the files have, "it ...", or NULL. */
 const char *doctor_age_kafka(const struct doctor *doctor);
 

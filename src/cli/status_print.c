@@ -279,6 +279,20 @@ print_kafka(const struct json_value *report)
 }
 
 static void
+print_refused_reload(const struct json_value *report)
+{
+        const struct json_value *refused =
+            json_tree_get(json_tree_get(report, "configuration"), "refusedReload");
+
+        if (*text_of(refused, "reason") == '\0')
+                return;
+        printf("the last reload was refused, ");
+        print_ago(refused, "timeSeconds");
+        printf(" ago\n");
+        print_indented(text_of(refused, "reason"));
+}
+
+static void
 print_awaiting_restart(const struct json_value *report)
 {
         const struct json_value *each = first_of(json_tree_get(report, "configuration"), "awaitingRestart");
@@ -349,6 +363,7 @@ status_print(const struct status *status, const struct status_rates *rates)
         putchar('\n');
         print_roles(report);
         print_kafka(report);
+        print_refused_reload(report);
         print_awaiting_restart(report);
         print_brokers(report);
         print_rates(rates);

@@ -299,15 +299,14 @@ int
 parts_end_reload(struct parts *parts)
 {
         const struct config *next = reload_end(&parts->reload);
-        struct error error;
+        struct refused_reload *refused = &parts->reload.refused;
 
-        parts->reload_failed = next == NULL || prepare(parts, next, &error) != 0;
+        parts->reload_failed = next == NULL || prepare(parts, next, &refused->error) != 0;
         if (!parts->reload_failed) {
                 apply(parts, next);
         } else {
-                metrics_reload_failed(parts->metrics);
-                if (next != NULL)
-                        reload_log_failed(parts->config, error.text);
+                metrics_refuse_reload(parts->metrics, refused);
+                reload_log_failed(parts->config, refused->error.text);
         }
         config_free(next);
         return !parts->reload_failed;

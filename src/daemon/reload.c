@@ -120,10 +120,11 @@ reload_log_failed(const struct config *first, const char *reason)
                   log_quote(first->file, file), log_quote(reason, quoted));
 }
 
-/* Check whether next may replace the newest configuration. Return 0, or -1 and the reason. */
+/* Check whether next may replace the newest configuration. Return 0, or -1 after setting reload->refused. */
 static int
-check(const struct reload *reload, struct config *next, struct error *error)
+check(struct reload *reload, struct config *next)
 {
+        struct error *error = &reload->refused.error;
         const struct config *first = current_first(reload->current), *newest = current_hold(reload->current);
         int result = check_certificate(first, newest, next, error);
 
@@ -131,10 +132,11 @@ check(const struct reload *reload, struct config *next, struct error *error)
         /* A smaller max_body needs a restart; until then the topics must accept bodies of the old size. */
         if (next->max_body < first->max_body)
                 next->max_body = first->max_body;
-        if (result == 0)
-                result = check_tolerances(first, next, error);
-        if (result == 0)
-                result = check_memory(first, next, error);
+        if (result == 0 &&
+            (check_tolerances(first, next, error) != 0 || check_memory(first, next, error) != 0)) {
+                reload->refused.needs_restart = 1;
+                result = -1;
+        }
         if (result == 0 && (first->roles & CONFIG_ROUTER))
                 result = probe_check_new_topics(reload->probe, newest, next, &reload->cancelled, error);
         config_free(newest);
@@ -142,23 +144,21 @@ check(const struct reload *reload, struct config *next, struct error *error)
 }
 
 static const struct config *
-read_again(const struct reload *reload)
+read_again(struct reload *reload)
 {
         const struct config *first = current_first(reload->current);
         struct config *next = config_load_reporting(first->file, reload_log_problem);
-        struct error error;
 
         if (next == NULL) {
-                reload_log_failed(first, "the configuration has errors");
+                (void)error_set(&reload->refused.error, "the configuration has errors");
                 return NULL;
         }
         log_replaced_files(next);
         /* Before check() replaces some of these options by those in use. */
         restart_needed(first, next, note_restart_needed, next);
         log_moved_deliveries(first, next);
-        if (check(reload, next, &error) == 0)
+        if (check(reload, next) == 0)
                 return next;
-        reload_log_failed(first, error.text);
         config_free(next);
         return NULL;
 }
@@ -178,11 +178,15 @@ void
 reload_begin(struct reload *reload, struct current *current, struct probe *probe, void (*done)(void *arg),
              void *arg)
 {
-        *reload = (struct reload){.current = current, .probe = probe, .done = done, .arg = arg};
+        *reload = (struct reload){.current = current,
+                                  .probe = probe,
+                                  .done = done,
+                                  .arg = arg,
+                                  .refused = {.time_s = clock_now_ms() / 1000}};
         atomic_store(&reload->state, RELOAD_RUNNING);
         if (pthread_create(&reload->thread, NULL, run, reload) == 0)
                 return;
-        reload_log_failed(current_first(current), "cannot start a thread");
+        (void)error_set(&reload->refused.error, "cannot start a thread");
         reload->thread = pthread_self();
         atomic_store(&reload->state, RELOAD_DONE);
         done(arg);

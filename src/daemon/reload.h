@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "config/current.h"
 #include "kafka/probe.h"
+#include "metrics/metrics.h"
 
 enum reload_state { RELOAD_NONE, RELOAD_RUNNING, RELOAD_DONE };
 
@@ -22,7 +23,9 @@ struct reload {
         pthread_t thread;
         _Atomic enum reload_state state;
         atomic_int cancelled;
-        const struct config *next; /* the thread's until the state is RELOAD_DONE */
+        /* The thread's until the state is RELOAD_DONE: */
+        const struct config *next;
+        struct refused_reload refused; /* if next is NULL */
 };
 
 /**
@@ -44,8 +47,8 @@ void reload_cancel(struct reload *reload);
 
 /**
  * reload_end(reload):
- * Wait for the reload. Return the configuration, held for the caller, or NULL when it was refused, which has
- * been logged, or when no reload is running.
+ * Wait for the reload. Return the configuration, held for the caller, or NULL when no reload is running, or
+ * when it was refused; reload->refused says why.
  */
 const struct config *reload_end(struct reload *reload) MUST_CHECK;
 

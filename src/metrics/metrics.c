@@ -166,16 +166,16 @@ add_counters(struct metrics *metrics, const struct config *config)
 }
 
 void
-metrics_reload_failed(struct metrics *metrics)
+metrics_refuse_reload(struct metrics *metrics, const struct refused_reload *refused)
 {
-        metrics->reload_succeeded = 0;
+        metrics->refused_reload = *refused;
 }
 
 void
 metrics_apply(struct metrics *metrics, const struct config *config)
 {
         metrics->applied_s = clock_now_ms() / 1000;
-        metrics->reload_succeeded = 1;
+        metrics->refused_reload.time_s = 0;
         add_counters(metrics, config);
         config_free(metrics->newest);
         metrics->newest = config_hold(config);

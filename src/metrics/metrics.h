@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/error.h"
 #include "config/config.h"
 #include "http/connection_stats.h"
 #include "http/memory_budget.h"
@@ -60,8 +61,15 @@ void metrics_free(struct metrics *metrics);
 /* Apply a configuration: its sources and their secrets, its topics, its certificate. Main thread. */
 void metrics_apply(struct metrics *metrics, const struct config *config);
 
-/* Note that a reload failed. Main thread. */
-void metrics_reload_failed(struct metrics *metrics);
+/* A reload that was refused. */
+struct refused_reload {
+        int64_t time_s;    /* when it began, since the epoch; 0: none was refused */
+        int needs_restart; /* a restart applies what it refused */
+        struct error error;
+};
+
+/* Note that a reload was refused: it is the last one until a configuration is applied. Main thread. */
+void metrics_refuse_reload(struct metrics *metrics, const struct refused_reload *refused);
 
 /* Counters of one source. They remain when the source is removed from the configuration. */
 struct metrics_source;

@@ -101,6 +101,22 @@ put_files(struct status_writer *writer)
         json_close_array(writer->json);
 }
 
+static void
+put_refused_reload(struct status_writer *writer)
+{
+        const struct refused_reload *refused = &writer->metrics->refused_reload;
+
+        if (refused->time_s == 0) {
+                json_null(writer->json, "refusedReload");
+                return;
+        }
+        json_open_object(writer->json, "refusedReload");
+        json_number(writer->json, "timeSeconds", refused->time_s);
+        status_writer_text(writer, "reason", refused->error.text);
+        json_flag(writer->json, "needsRestart", refused->needs_restart);
+        json_close_object(writer->json);
+}
+
 void
 metrics_configuration(struct status_writer *writer)
 {
@@ -109,6 +125,7 @@ metrics_configuration(struct status_writer *writer)
         json_open_object(writer->json, "configuration");
         status_writer_text(writer, "file", metrics->newest->file);
         json_number(writer->json, "loadedSeconds", metrics->applied_s);
+        put_refused_reload(writer);
         json_open_array(writer->json, "awaitingRestart");
         for (size_t i = 0; i < metrics->newest->n_awaiting; i++)
                 status_writer_text(writer, NULL, metrics->newest->awaiting[i]);

@@ -151,7 +151,7 @@ render_process(const struct metrics *metrics, FILE *out)
 {
         exposition_head(out, "gatepost_config_last_reload_successful", "gauge",
                         "1 when the last reload succeeded, 0 when it failed.");
-        fprintf(out, "gatepost_config_last_reload_successful %d\n", metrics->reload_succeeded);
+        fprintf(out, "gatepost_config_last_reload_successful %d\n", metrics->refused_reload.time_s == 0);
         exposition_head(out, "gatepost_config_last_reload_success_timestamp_seconds", "gauge",
                         "When a configuration was last applied, at startup or by a reload, since the epoch.");
         fprintf(out, "gatepost_config_last_reload_success_timestamp_seconds %" PRId64 "\n",

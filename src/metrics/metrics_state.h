@@ -112,8 +112,8 @@ struct metrics {
         struct brokers brokers;
         struct metrics_clients clients[CLIENT_N];
         int64_t start_s;
-        int64_t applied_s;    /* when a configuration was last applied */
-        int reload_succeeded; /* whether the last reload succeeded */
+        int64_t applied_s;                    /* when a configuration was last applied */
+        struct refused_reload refused_reload; /* the last reload, if it was refused */
 };
 
 static inline uint64_t

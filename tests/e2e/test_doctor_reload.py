@@ -1,0 +1,77 @@
+"""gatepost doctor: after a refused reload it says why, and advises no other reload where only a restart helps."""
+
+import json
+import re
+
+import pytest
+
+from reloading import refused, reload
+from signing import Delivery
+from test_doctor import by_sockets, examine, file_of, status_of
+
+KEY = b"another secret, which is long enough"
+TOLERANCE = "the tolerance of [source invoicing] exceeds half of dedup_window, which needs a restart to change"
+MEMORY = "max_in_flight is below max_body, which needs a restart to change"
+SEE = "its last reload was refused, see `daemon configuration` above for what to do"
+
+
+@pytest.fixture
+def daemon(installation):
+    config = by_sockets(installation)
+    installation.create_topics(config)
+    return installation.start(config)
+
+
+def configuration_line(checkup):
+    (line,) = [line for line in checkup.lines if " daemon configuration: " in line]
+    return line
+
+
+@pytest.mark.parametrize("reason, options", [
+    (TOLERANCE, {"source invoicing": {"tolerance": "2d"}, "router": {"dedup_window": "4d"}}),
+    (MEMORY, {"receiver": {"max_body": "64KiB", "max_in_flight": "256KiB"}}),
+], ids=["tolerance", "memory"])
+def test_edit_that_only_a_restart_applies(installation, daemon, reason, options):
+    """`gatepost check` accepts it, and each reload refuses it."""
+    for section, changed in options.items():
+        daemon.config[section].update(changed)
+    daemon.config["source invoicing"]["secret_file"] = daemon.config.secret_file("new", KEY)
+    assert status_of(daemon)["configuration"]["refusedReload"] is None
+    refused(daemon)
+    assert status_of(daemon)["configuration"]["refusedReload"].items() >= {"reason": reason, "needsRestart": True}.items()
+    file = file_of(daemon)
+    checkup = examine(installation, file)
+    assert configuration_line(checkup) == (
+        f"! daemon configuration: gatepostd has not loaded {file} as it is now: the last reload was refused: {reason}; only a restart applies it: "
+        "systemctl restart gatepostd")
+    assert checkup.lines[-1].endswith(f"remedy: gatepostd runs with other secrets than the file names: {SEE}")
+    shown = " ".join(installation.gatepost("status", config=file).stdout.split())
+    assert re.search(rf" the last reload was refused, \d+ s ago {re.escape(reason)} ", shown), shown
+    daemon.stop()
+    daemon.start().wait_until_ready()
+    daemon.accept(Delivery(secret=KEY))
+    assert examine(installation, file, "--no-send").status == 0
+
+
+def test_restart_after_a_refused_reload_is_guarded(installation, daemon):
+    """The reload has applied nothing, so that it does not say which options await a restart."""
+    daemon.config["source invoicing"]["tolerance"] = "2d"
+    daemon.config["router"]["dedup_window"] = "4d"
+    daemon.config["topics"]["prefix"] = f"{installation.prefix}n"
+    installation.create_topics(daemon.config)
+    refused(daemon)
+    assert f"only a restart applies it: a restart reads {installation.prefix}n.deliveries, and leaves in {installation.prefix}.deliveries" in (
+        configuration_line(examine(installation, file_of(daemon), "--no-send")))
+
+
+def test_edit_that_a_reload_can_apply_once_it_is_corrected(installation, daemon):
+    daemon.config["events"]["invoice.*"] = topic = f"{installation.prefix}.missing"
+    refused(daemon)
+    line = configuration_line(examine(installation, file_of(daemon), "--no-send"))
+    assert f": the last reload was refused: topic {topic}: " in line and line.endswith("; when that is corrected: systemctl reload gatepostd"), line
+    refusal = json.loads(installation.gatepost("status", "--json", config=file_of(daemon)).stdout)["configuration"]["refusedReload"]
+    assert topic in refusal["reason"] and refusal["needsRestart"] is False
+    installation.create_topics(daemon.config)
+    reload(daemon)
+    assert status_of(daemon)["configuration"]["refusedReload"] is None
+    assert configuration_line(examine(installation, file_of(daemon), "--no-send")).endswith("gatepostd has loaded the newest files")
