@@ -353,6 +353,7 @@ identify(struct listener_check *check)
         struct error error;
         int result = get(check, doctor->config->sources[0].path, head, &failure, &error);
 
+        doctor->receives |= result == 0 && is_of_gatepostd(head);
         if (doctor->config->certificate != NULL)
                 doctor_begin(doctor, "listen", "%s", check->listen->text);
         if (result != 0 && check->wants_certificate && failure != DIAL_TIMED_OUT)

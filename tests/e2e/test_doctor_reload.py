@@ -75,3 +75,23 @@ def test_edit_that_a_reload_can_apply_once_it_is_corrected(installation, daemon)
     reload(daemon)
     assert status_of(daemon)["configuration"]["refusedReload"] is None
     assert configuration_line(examine(installation, file_of(daemon), "--no-send")).endswith("gatepostd has loaded the newest files")
+
+
+@pytest.mark.parametrize("has_spool", [False, True])
+def test_admin_endpoint_that_has_moved(installation, has_spool):
+    """A reload accepts another `listen` of [admin], and only a restart applies it. The receiver answers all the same."""
+    config = by_sockets(installation)
+    if has_spool:
+        config["receiver"]["spool"] = str(config.directory / "spool")
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    config["admin"]["listen"] += "2"
+    reload(daemon)
+    file = file_of(daemon)
+    checkup = examine(installation, file)
+    assert f"✓ listen {config['receiver']['listen']}: gatepostd answers" in checkup.lines
+    assert checkup.lines[-1].partition("nothing listens there; ")[2] == (
+        "gatepostd runs, but not with this `listen` of [admin], which only a restart applies, or a socket unit has another address; remedy: systemctl restart "
+        "gatepostd" + has_spool * f"; if `spool` was changed before, then drain the old directory: gatepost -c {file} spool drain DIR")
+    daemon.stop()
+    assert "remedy: start it: systemctl start gatepostd" in examine(installation, file).lines[-1]
