@@ -87,6 +87,22 @@ guard_spool(const struct doctor *doctor, const struct json_value *status, const 
         "or do not wait for lag 0, and route the rest afterwards by a router with the old options and " \
         "another `instance`: gatepost-guide(7), ANOTHER CLUSTER OR PREFIX"
 
+/* Return what to do when the file names other brokers, and gatepostd does not reach those that it has. */
+static char *
+guard_lost(const struct config *config, const struct json_value *status, const char *how)
+{
+        const struct json_value *spool = json_tree_get(status, "spool");
+        const char *directory = json_tree_text(spool, "directory");
+        int is_kept = directory != NULL && is_drained(config, spool, directory);
+
+        return mem_printf(
+            "gatepostd does not reach the brokers that it has: if they do not come back, or the "
+            "new ones are of the same cluster, at once: %s; %sif the old cluster is lost, what "
+            "was not routed in it is lost, too; if it comes back, read gatepost-guide(7), "
+            "ANOTHER CLUSTER OR PREFIX, before a restart",
+            how, is_kept ? "the spool is drained into the cluster of the file; " : "");
+}
+
 /* Likewise for deliveries that are not routed yet. */
 static char *
 guard_topic(const struct config *config, const struct json_value *status, const char *how)
@@ -94,12 +110,15 @@ guard_topic(const struct config *config, const struct json_value *status, const 
         const struct json_value *configuration = json_tree_get(status, "configuration");
         const char *topic = json_tree_text(json_tree_get(configuration, "topics"), "deliveries");
         const char *brokers = json_tree_text(configuration, "bootstrapServers");
+        int has_other_brokers = brokers != NULL && strcmp(brokers, config_brokers(config)) != 0;
 
+        if (has_other_brokers && !status_flag(status, "kafkaReachable"))
+                return guard_lost(config, status, how);
         if (topic != NULL && strcmp(topic, config->deliveries_topic) != 0)
                 return mem_printf("a restart reads %s, and leaves in %s what is not routed by then: " FIRST
                                   ": %s; " REST,
                                   config->deliveries_topic, topic, how);
-        if (brokers != NULL && strcmp(brokers, config_brokers(config)) != 0)
+        if (has_other_brokers)
                 return mem_printf("if `bootstrap.servers` leads to another cluster now, a restart leaves in "
                                   "the old one what is not routed by then: " FIRST
                                   ", or at once if it is the same cluster: %s; " REST,

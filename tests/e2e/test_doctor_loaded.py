@@ -30,10 +30,11 @@ def test_other_brokers_take_effect_at_a_restart_only(installation, stopped):
         checkup = examine(installation, file_of(daemon))
     expect(checkup, EX_UNAVAILABLE, "gatepostd does not reach Kafka (", "Connection refused",
            "but this machine does with the present configuration: it uses an earlier one; since its start it has only read")
-    assert "; remedy: if `bootstrap.servers` leads to another cluster now, " in checkup.cause and f", or at once if it is the same cluster: {RESTART}; " in checkup.cause
+    assert "; remedy: gatepostd does not reach the brokers that it has: " in checkup.cause and f" of the same cluster, at once: {RESTART}; " in checkup.cause
     (warning,) = checkup.having("!")
-    assert warning.startswith("! daemon configuration: gatepostd has read options that only a restart applies, [kafka]: if `bootstrap.servers` leads to ")
-    assert ", or at once if it is the same cluster: systemctl restart gatepostd; " in warning
+    assert warning.startswith("! daemon configuration: gatepostd has read options that only a restart applies, [kafka]: gatepostd does not reach the "
+                              "brokers that it has: ")
+    assert " of the same cluster, at once: systemctl restart gatepostd; " in warning
     assert "systemctl reload" not in "".join(checkup.lines)
 
 

@@ -8,6 +8,7 @@ from cluster import Cluster
 
 import waiting
 from checkup import by_sockets, examine, file_of, status_of
+from installation import Installation
 from reloading import reload, send_sighup
 from signing import Delivery
 
@@ -138,3 +139,36 @@ def test_file_that_was_replaced_outside_of_its_mount(installation, is_secret, ha
         f", but unless `spool` is on a volume, only when gatepost -c {file_of(daemon)} status shows that it is empty") + (not is_secret) * (
             "; if the new one has another `prefix`, `bootstrap.servers` or `spool`, which is not seen here, read gatepost-guide(7), ANOTHER CLUSTER OR "
             "PREFIX, before"))
+
+
+@pytest.mark.parametrize("has_spool", [False, True])
+def test_restart_when_the_old_cluster_is_lost(broker, tmp_path, has_spool):
+    """It is not to wait for a spool that only the old cluster can take."""
+    with Cluster() as lost:
+        installation = Installation(tmp_path, lost.bootstrap)
+        config = by_sockets(installation)
+        if has_spool:
+            config["receiver"].update(ack_timeout="1s", spool=str(tmp_path / "spool"))
+        installation.create_topics(config)
+        daemon = installation.start(config)
+    try:
+        waiting.until(lambda: not status_of(daemon)["kafkaReachable"], 60, "gatepostd to notice")
+        if has_spool:
+            daemon.accept(Delivery())
+            assert status_of(daemon)["spool"]["records"] == 1
+        config["kafka"]["bootstrap.servers"] = broker.bootstrap
+        installation.gatepost("topics", "create", "--partitions", "1", "--replication-factor", "1", config=config)
+        reload(daemon)
+        checkup = examine(installation, file_of(daemon), "--no-send")
+        (line,) = [line for line in checkup.lines if " daemon configuration: " in line]
+        spooled = has_spool * "the spool is drained into the cluster of the file; "
+        assert line.partition("[kafka]: ")[2] == (
+            "gatepostd does not reach the brokers that it has: if they do not come back, or the new ones are of the same cluster, at once: systemctl restart "
+            f"gatepostd; {spooled}if the old cluster is lost, what was not routed in it is lost, too; if it comes back, read gatepost-guide(7), ANOTHER CLUSTER "
+            "OR PREFIX, before a restart")
+        daemon.stop()
+        daemon.start().wait_until_ready()
+        if has_spool:
+            waiting.until(lambda: status_of(daemon)["events"]["invoice.accepted"] == 1, 60, "the spooled delivery to be published")
+    finally:
+        installation.clean_up()
