@@ -110,11 +110,14 @@ guard_topic(const struct config *config, const struct json_value *status, const 
         const struct json_value *configuration = json_tree_get(status, "configuration");
         const char *topic = json_tree_text(json_tree_get(configuration, "topics"), "deliveries");
         const char *brokers = json_tree_text(configuration, "bootstrapServers");
+        int has_other_topic = topic != NULL && strcmp(topic, config->deliveries_topic) != 0;
         int has_other_brokers = brokers != NULL && strcmp(brokers, config_brokers(config)) != 0;
 
+        if (brokers != NULL && strcmp(brokers, "embedded") == 0 && (has_other_topic || has_other_brokers))
+                return mem_printf("the embedded broker forgets all records at a restart: " FIRST ": %s", how);
         if (has_other_brokers && !status_flag(status, "kafkaReachable"))
                 return guard_lost(config, status, how);
-        if (topic != NULL && strcmp(topic, config->deliveries_topic) != 0)
+        if (has_other_topic)
                 return mem_printf("a restart reads %s, and leaves in %s what is not routed by then: " FIRST
                                   ": %s; " REST,
                                   config->deliveries_topic, topic, how);

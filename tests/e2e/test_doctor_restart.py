@@ -172,3 +172,21 @@ def test_restart_when_the_old_cluster_is_lost(broker, tmp_path, has_spool):
             waiting.until(lambda: status_of(daemon)["events"]["invoice.accepted"] == 1, 60, "the spooled delivery to be published")
     finally:
         installation.clean_up()
+
+
+@pytest.mark.parametrize("change", ["prefix", "brokers"])
+def test_embedded_broker_keeps_nothing_that_could_be_routed_afterwards(installation, change):
+    config = by_sockets(installation)
+    brokers = config["kafka"]["bootstrap.servers"]
+    config["kafka"]["bootstrap.servers"] = "embedded"
+    daemon = installation.start(config)
+    if change == "brokers":
+        config["kafka"]["bootstrap.servers"] = brokers
+        installation.create_topics(config)
+    else:
+        config["topics"]["prefix"] += "n"
+    reload(daemon)
+    option = "[kafka]: " if change == "brokers" else "[topics] prefix: "
+    (line,) = [line for line in examine(installation, file_of(daemon), "--no-send").lines if " daemon configuration: " in line]
+    assert line.partition(option)[2] == (
+        f"the embedded broker forgets all records at a restart: {FIRST.format(file=file_of(daemon))}: systemctl restart gatepostd")
