@@ -103,6 +103,30 @@ guard_lost(const struct config *config, const struct json_value *status, const c
             how, is_kept ? "the spool is drained into the cluster of the file; " : "");
 }
 
+/* Return what to do with receivers without the role router, when this one then appends elsewhere. */
+static char *
+guard_receivers(const struct config *config, int has_other_topic, const char *how)
+{
+        char *where = has_other_topic
+                          ? mem_printf("a restart lets this receiver append to %s", config->deliveries_topic)
+                          : mem_strdup("if `bootstrap.servers` leads to another cluster now, a restart lets "
+                                       "this receiver append there");
+        char *text = mem_printf("%s: restart all receivers first, and the routers when all of them are ready "
+                                "and have lag 0: gatepost-guide(7), ANOTHER CLUSTER OR PREFIX; here: %s",
+                                where, how);
+
+        free(where);
+        return text;
+}
+
+/* Whether neither the daemon nor the file has the role router. */
+static int
+is_without_router(const struct config *config, const struct json_value *status)
+{
+        return !(config->roles & CONFIG_ROUTER) &&
+               json_tree_get(json_tree_get(status, "roles"), "router") == NULL;
+}
+
 /* Likewise for deliveries that are not routed yet. */
 static char *
 guard_topic(const struct config *config, const struct json_value *status, const char *how)
@@ -117,6 +141,8 @@ guard_topic(const struct config *config, const struct json_value *status, const 
                 return mem_printf("the embedded broker forgets all records at a restart: " FIRST ": %s", how);
         if (has_other_brokers && !status_flag(status, "kafkaReachable"))
                 return guard_lost(config, status, how);
+        if ((has_other_topic || has_other_brokers) && is_without_router(config, status))
+                return guard_receivers(config, has_other_topic, how);
         if (has_other_topic)
                 return mem_printf("a restart reads %s, and leaves in %s what is not routed by then: " FIRST
                                   ": %s; " REST,

@@ -190,3 +190,22 @@ def test_embedded_broker_keeps_nothing_that_could_be_routed_afterwards(installat
     (line,) = [line for line in examine(installation, file_of(daemon), "--no-send").lines if " daemon configuration: " in line]
     assert line.partition(option)[2] == (
         f"the embedded broker forgets all records at a restart: {FIRST.format(file=file_of(daemon))}: systemctl restart gatepostd")
+
+
+@pytest.mark.parametrize("change", ["prefix", "brokers"])
+def test_receivers_without_routers_are_restarted_first(installation, change):
+    config = by_sockets(installation, "receiver")
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    order = ("restart all receivers first, and the routers when all of them are ready and have lag 0: gatepost-guide(7), ANOTHER CLUSTER OR PREFIX; here: "
+             "systemctl restart gatepostd")
+    if change == "prefix":
+        config["topics"]["prefix"] += "n"
+        installation.create_topics(config)
+        where = f"[topics] prefix: a restart lets this receiver append to {installation.prefix}n.deliveries: "
+    else:
+        config["kafka"]["bootstrap.servers"] += ",127.0.0.1:9"
+        where = "[kafka]: if `bootstrap.servers` leads to another cluster now, a restart lets this receiver append there: "
+    reload(daemon)
+    (line,) = [line for line in examine(installation, file_of(daemon), "--no-send").lines if " daemon configuration: " in line]
+    assert line.endswith(f", {where}{order}"), line
