@@ -5,9 +5,9 @@ import re
 
 import pytest
 
+from checkup import by_sockets, examine, file_of, status_of
 from reloading import refused, reload
 from signing import Delivery
-from test_doctor import by_sockets, examine, file_of, status_of
 
 KEY = b"another secret, which is long enough"
 TOLERANCE = "the tolerance of [source invoicing] exceeds half of dedup_window, which needs a restart to change"
