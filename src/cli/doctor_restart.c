@@ -79,10 +79,13 @@ guard_spool(const struct doctor *doctor, const struct json_value *status, const 
         return mem_strdup(how);
 }
 
+#define AUDIT \
+        "gatepost -c OLDFILE audit, with the old options of a router, counts no deliveries that are not " \
+        "yet " \
+        "routed (lag 0 in all partitions)"
 #define FIRST \
         "first stop what sends deliveries, and wait until @GATEPOST@ status shows an empty spool at each " \
-        "receiver, and then until gatepost -c OLDFILE audit, with the old options, counts no deliveries " \
-        "that are not yet routed (lag 0 in all partitions); then"
+        "receiver, and then until " AUDIT "; then"
 #define REST \
         "or do not wait for lag 0, and route the rest afterwards by a router with the old options and " \
         "another `instance`: gatepost-guide(7), ANOTHER CLUSTER OR PREFIX"
@@ -111,8 +114,8 @@ guard_receivers(const struct config *config, int has_other_topic, const char *ho
                           ? mem_printf("a restart lets this receiver append to %s", config->deliveries_topic)
                           : mem_strdup("if `bootstrap.servers` leads to another cluster now, a restart lets "
                                        "this receiver append there");
-        char *text = mem_printf("%s: restart all receivers first, and the routers when all of them are ready "
-                                "and have lag 0: gatepost-guide(7), ANOTHER CLUSTER OR PREFIX; here: %s",
+        char *text = mem_printf("%s: restart all receivers first, and the routers when " AUDIT
+                                ": gatepost-guide(7), ANOTHER CLUSTER OR PREFIX; here: %s",
                                 where, how);
 
         free(where);

@@ -12,8 +12,9 @@ from installation import Installation
 from reloading import reload, send_sighup
 from signing import Delivery
 
+AUDIT = "gatepost -c OLDFILE audit, with the old options of a router, counts no deliveries that are not yet routed (lag 0 in all partitions)"
 FIRST = ("first stop what sends deliveries, and wait until gatepost -c {file} status shows an empty spool at each receiver, and then until "
-         "gatepost -c OLDFILE audit, with the old options, counts no deliveries that are not yet routed (lag 0 in all partitions); then")
+         f"{AUDIT}; then")
 REST = ("or do not wait for lag 0, and route the rest afterwards by a router with the old options and another `instance`: gatepost-guide(7), ANOTHER "
         "CLUSTER OR PREFIX")
 EVENT = " deliveries that are not routed before the restart may stay in the present topic "
@@ -197,7 +198,7 @@ def test_receivers_without_routers_are_restarted_first(installation, change):
     config = by_sockets(installation, "receiver")
     installation.create_topics(config)
     daemon = installation.start(config)
-    order = ("restart all receivers first, and the routers when all of them are ready and have lag 0: gatepost-guide(7), ANOTHER CLUSTER OR PREFIX; here: "
+    order = (f"restart all receivers first, and the routers when {AUDIT}: gatepost-guide(7), ANOTHER CLUSTER OR PREFIX; here: "
              "systemctl restart gatepostd")
     if change == "prefix":
         config["topics"]["prefix"] += "n"
