@@ -393,6 +393,7 @@ def test_kerberos_does_not_run_kinit(offline):
     ({"session.timeout.ms": "400000"}, "session.timeout.ms"),
     ({"linger.ms": "900000"}, "linger.ms"),
     ({"security.protocol": "ssl", "ssl.key.pem": "no key"}, "ssl.key.pem"),
+    ({"security.protocol": "ssl", "ssl.cipher.suites": "RC4"}, "ssl.cipher.suites"),
 ])
 def test_properties_that_librdkafka_rejects_are_a_configuration_error(offline, properties, reason):
     """gatepostd could not start with them, and systemd would restart it repeatedly."""
@@ -404,3 +405,12 @@ def test_properties_that_librdkafka_rejects_are_a_configuration_error(offline, p
     assert daemon.take_exit_status() == 78 and reason in daemon.log
     done = subprocess.run([BUILD / "gatepostd", "-t", "-c", config.write("gatepost.conf")], capture_output=True, text=True, timeout=30)
     assert done.returncode == 78 and reason in done.stderr, done
+
+
+@pytest.mark.parametrize("roles", ["receiver", "router"])
+def test_client_that_cannot_be_created_is_an_error_of_each_role(offline, roles):
+    config = offline.config(roles)
+    config["kafka"].update({"security.protocol": "ssl", "ssl.cipher.suites": "RC4"})
+    done = offline.gatepost("check", config=config)
+    assert done.returncode == 78 and "ssl.cipher.suites" in done.stderr, done
+    assert offline.daemon(config).launch().take_exit_status() == 78
