@@ -212,9 +212,9 @@ def remedy_of(installation, daemon):
     """Of a daemon that uses Kafka with an earlier configuration; its file has one by which Kafka can be reached."""
     checkup = examine(installation, file_of(daemon), "--no-send")
     expect(checkup, EX_UNAVAILABLE, "daemon /readyz: gatepostd does not reach Kafka (")
-    before, _, remedy = checkup.cause.partition("; remedy: ")[2].partition(", or at once if it is the same cluster: ")
-    assert before.startswith("if `bootstrap.servers` leads to another cluster now, "), checkup.cause
-    return remedy.partition("; or do not wait for lag 0, and route the rest ")[0]
+    before, _, remedy = checkup.cause.partition("; remedy: ")[2].partition(", at once: ")
+    assert before.startswith("gatepostd does not reach the brokers that it has: "), checkup.cause
+    return remedy.partition("; if the old cluster is lost, ")[0].removesuffix("; the spool is drained into the cluster of the file")
 
 
 def test_directory_that_is_replaced_while_kafka_works_is_reported(installation):

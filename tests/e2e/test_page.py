@@ -72,7 +72,7 @@ class Page(html.parser.HTMLParser):
             self.open.append(tag)
         if "data-key" in attributes:
             assert attributes["data-key"] not in self.counts
-            self.counts[attributes["data-key"]] = float(attributes["value"])
+            self.counts[attributes["data-key"]] = float(attributes["value"]) if attributes["value"] else None  # not known
         self.links += [value for name, value in attributes.items() if name in ("src", "href", "action", "srcset")]
         self.ids += [attributes["id"]] if "id" in attributes else []
         assert "style" not in attributes and not [name for name in attributes if name.startswith("on")]
