@@ -169,17 +169,28 @@ doctor_age_reload(const struct doctor *doctor)
                    : "its last reload was refused, see `daemon configuration` above for what to do";
 }
 
+/* Return when to apply what the last reload has refused. This command has loaded the files, too. */
+static const char *
+when_to_apply(const struct json_value *refused)
+{
+        if (status_flag(refused, "needsRestart"))
+                return "only a restart applies it";
+        if (!status_flag(refused, "hasErrors"))
+                return "when that is corrected";
+        return "this command finds no such error: unless it was corrected since, gatepostd's process sees "
+               "other files, or lacks a group, which only a restart gives it: the `files` lines of gatepost "
+               "doctor as root tell which, or see journalctl -u @UNIT@; when that is corrected";
+}
+
 /* Report a file that the daemon has not loaded as it is now, because the last reload was refused. */
 static void
 report_refused(struct doctor *doctor, const char *changed, const struct json_value *refused)
 {
-        int needs_restart = status_flag(refused, "needsRestart");
-
-        doctor_warn(doctor, "gatepostd has not loaded %s as it is now: the last reload was refused: %s; %s%s",
-                    changed, json_tree_text(refused, "reason"),
-                    needs_restart ? "only a restart applies it: " : "",
-                    needs_restart ? doctor_restart(doctor)
-                                  : "when that is corrected: systemctl reload @UNIT@");
+        doctor_warn(doctor,
+                    "gatepostd has not loaded %s as it is now: the last reload was refused: %s; %s: %s",
+                    changed, json_tree_text(refused, "reason"), when_to_apply(refused),
+                    status_flag(refused, "needsRestart") ? doctor_restart(doctor)
+                                                         : "systemctl reload @UNIT@");
 }
 
 /* Return how to let a container see the files of the host as they are now. */

@@ -143,16 +143,35 @@ check(struct reload *reload, struct config *next)
         return result;
 }
 
+/* The reload that reads: config_load_reporting() passes nothing to its callback, and only one reload runs. */
+static struct reload *reading;
+
+/* The first error is why the reload is refused. */
+static void
+on_problem(const char *file, const struct problem *problem)
+{
+        struct refused_reload *refused = &reading->refused;
+
+        reload_log_problem(file, problem);
+        if (problem->level != PROBLEM_ERROR || refused->has_errors)
+                return;
+        refused->has_errors = 1;
+        if (problem->line == 0)
+                (void)error_set(&refused->error, "%s: %s", file, problem->text);
+        else
+                (void)error_set(&refused->error, "%s:%zu: %s", file, problem->line, problem->text);
+}
+
 static const struct config *
 read_again(struct reload *reload)
 {
         const struct config *first = current_first(reload->current);
-        struct config *next = config_load_reporting(first->file, reload_log_problem);
+        struct config *next;
 
-        if (next == NULL) {
-                (void)error_set(&reload->refused.error, "the configuration has errors");
+        reading = reload;
+        next = config_load_reporting(first->file, on_problem);
+        if (next == NULL)
                 return NULL;
-        }
         log_replaced_files(next);
         /* Before check() replaces some of these options by those in use. */
         restart_needed(first, next, note_restart_needed, next);

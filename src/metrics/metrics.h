@@ -65,6 +65,7 @@ void metrics_apply(struct metrics *metrics, const struct config *config);
 struct refused_reload {
         int64_t time_s;    /* when it began, since the epoch; 0: none was refused */
         int needs_restart; /* a restart applies what it refused */
+        int has_errors;    /* it found errors in the configuration or the files that it names */
         struct error error;
 };
 

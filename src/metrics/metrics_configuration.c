@@ -114,6 +114,7 @@ put_refused_reload(struct status_writer *writer)
         json_number(writer->json, "timeSeconds", refused->time_s);
         status_writer_text(writer, "reason", refused->error.text);
         json_flag(writer->json, "needsRestart", refused->needs_restart);
+        json_flag(writer->json, "hasErrors", refused->has_errors);
         json_close_object(writer->json);
 }
 

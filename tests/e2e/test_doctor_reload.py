@@ -77,6 +77,18 @@ def test_edit_that_a_reload_can_apply_once_it_is_corrected(installation, daemon)
     assert configuration_line(examine(installation, file_of(daemon), "--no-send")).endswith("gatepostd has loaded the newest files")
 
 
+def test_first_error_of_a_refused_file(installation, daemon):
+    daemon.config["source invoicing"]["tolerance"] = "soon"
+    daemon.config["topics"]["prefixx"] = "x"
+    refused(daemon)
+    lines = open(file_of(daemon), encoding="utf-8").read().splitlines()
+    first = min(lines.index("tolerance = soon"), lines.index("prefixx = x")) + 1
+    refusal = status_of(daemon)["configuration"]["refusedReload"]
+    assert refusal["reason"].startswith(f"{file_of(daemon)}:{first}: ") and refusal["hasErrors"], refusal
+    shown = installation.gatepost("check", config=file_of(daemon)).stderr.splitlines()
+    assert shown[0] == refusal["reason"]
+
+
 @pytest.mark.parametrize("has_spool", [False, True])
 def test_admin_endpoint_that_has_moved(installation, has_spool):
     """A reload accepts another `listen` of [admin], and only a restart applies it. The receiver answers all the same."""

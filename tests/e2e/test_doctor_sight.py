@@ -6,7 +6,8 @@ import tempfile
 
 import pytest
 
-from checkup import EX_NOPERM, by_sockets, examine, expect, file_of
+from checkup import EX_NOPERM, OTHER_SECRET, by_sockets, examine, expect, file_of, status_of, told_of_files
+from reloading import send_sighup
 from signing import SECRET
 
 HIDDEN = ("gatepostd does not see it there: ProtectHome= and PrivateTmp= of its unit hide what is below /home, /root, /run/user, /tmp and /var/tmp, and a "
@@ -98,3 +99,30 @@ def test_sandbox_of_the_unit_is_presumed_for_its_user(router_of_nobody):
     assert f"! files {router_of_nobody.secret}: {HIDDEN}, unless this was changed there: move it to /etc/gatepost" in checkup.lines
     expect(run("true"), EX_NOPERM, "files /mnt/state: the daemon's user, gatepost, cannot write /mnt: ",
            "install -d -o gatepost -m 0700 /mnt/state, and name it in ReadWritePaths= of the unit; ")
+
+
+@pytest.mark.parametrize("is_hidden", [True, False], ids=["hidden", "group"])
+def test_secret_that_only_the_process_of_gatepostd_cannot_read(place, installation, is_hidden):
+    """Its user can, in another process: outside of the sandbox, or since it is in the group."""
+    home = place / "home"
+    home.mkdir()
+    secret = home / "secret"
+    secret.write_bytes(OTHER_SECRET)
+    secret.chmod(0o640)
+    os.chown(secret, 65534 if is_hidden else 0, 4)
+    daemon = start_in_sandbox(installation, place, f"mount -t tmpfs -o mode=000 none {home}" if is_hidden else "true")
+    edit(daemon, f"{place}/gatepost/secret", str(secret))
+    assert "reload failed" in send_sighup(daemon)
+    refusal = status_of(daemon)["configuration"]["refusedReload"]
+    lines = pathlib.Path(file_of(daemon)).read_text().splitlines()
+    line = lines.index(f"secret_file = {secret}") + 1
+    assert refusal["reason"] == f"{file_of(daemon)}:{line}: secret_file: cannot open {secret}: Permission denied"
+    assert refusal["hasErrors"] and not refusal["needsRestart"]
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=4"]
+    told = told_of_files(examine(installation, file_of(daemon), "--no-send", wrapper=user))
+    assert told.endswith(
+        f": the last reload was refused: {refusal['reason']}; this command finds no such error: unless it was corrected since, gatepostd's process sees "
+        "other files, or lacks a group, which only a restart gives it: the `files` lines of gatepost doctor as root tell which, or see journalctl -u "
+        "gatepostd; when that is corrected: systemctl reload gatepostd")
+    as_root = examine(installation, file_of(daemon), "--no-send")
+    assert as_root.status == EX_NOPERM and f"files {secret}: " in as_root.cause
