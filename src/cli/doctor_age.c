@@ -182,15 +182,28 @@ when_to_apply(const struct json_value *refused)
                "doctor as root tell which, or see journalctl -u @UNIT@; when that is corrected";
 }
 
-/* Report a file that the daemon has not loaded as it is now, because the last reload was refused. */
+/*
+ * Report that the last reload was refused, and a file of [kafka] that has changed, for which a restart may
+ * then fail, too, or, if there is none, a file that the daemon has not loaded as it is now.
+ */
 static void
-report_refused(struct doctor *doctor, const char *changed, const struct json_value *refused)
+report_refused(struct doctor *doctor, const char *changed, const char *of_kafka,
+               const struct json_value *refused)
 {
-        doctor_warn(doctor,
-                    "gatepostd has not loaded %s as it is now: the last reload was refused: %s; %s: %s",
-                    changed, json_tree_text(refused, "reason"), when_to_apply(refused),
-                    status_flag(refused, "needsRestart") ? doctor_restart(doctor)
-                                                         : "systemctl reload @UNIT@");
+        const char *reason = json_tree_text(refused, "reason"), *when = when_to_apply(refused);
+
+        if (of_kafka != NULL)
+                doctor_warn(doctor,
+                            "%s has changed since the start of gatepostd, and changes in [kafka] need a "
+                            "restart, but the last reload was refused: %s; %s: %s",
+                            of_kafka, reason, when, doctor_restart(doctor));
+        else
+                doctor_warn(doctor,
+                            "gatepostd has not loaded %s as it is now: the last reload was refused: %s; %s: "
+                            "%s",
+                            changed, reason, when,
+                            status_flag(refused, "needsRestart") ? doctor_restart(doctor)
+                                                                 : "systemctl reload @UNIT@");
 }
 
 /* Return how to let a container see the files of the host as they are now. */
@@ -236,6 +249,7 @@ static int
 report_changed(struct doctor *doctor)
 {
         const char *of_kafka = find(doctor, "start", CHANGED), *changed = find(doctor, "reload", CHANGED);
+        const struct json_value *refused = refusal_of(doctor, changed == NULL ? of_kafka : changed);
 
         doctor->is_daemon_outdated = changed != NULL;
         if (changed != NULL && has_other_file(doctor))
@@ -244,13 +258,13 @@ report_changed(struct doctor *doctor)
                     "gatepostd has loaded %s, not %s: examine that one, gatepost -c %s doctor, or: %s",
                     changed, doctor->file, changed,
                     doctor_restart_as(doctor, "restart gatepostd with this one"));
+        else if (refused != NULL)
+                report_refused(doctor, changed, of_kafka, refused);
         else if (of_kafka != NULL)
                 doctor_warn(doctor,
                             "%s has changed since the start of gatepostd, and changes in [kafka] need a "
                             "restart: %s",
                             of_kafka, doctor_restart(doctor));
-        else if (changed != NULL && refusal_of(doctor, changed) != NULL)
-                report_refused(doctor, changed, refusal_of(doctor, changed));
         else if (changed != NULL && was_loaded_since(doctor, changed))
                 doctor_warn(
                     doctor,

@@ -21,9 +21,10 @@ def place():
         yield pathlib.Path(name)
 
 
-def start_in_sandbox(installation, place, mounts):
+def start_in_sandbox(installation, place, mounts, kafka=None):
     """A daemon of nobody, with all its files in `place`; `mounts` makes the sandbox."""
     config = by_sockets(installation)
+    config["kafka"].update(kafka or {})
     installation.create_topics(config)
     config.directory = place / "gatepost"
     config.directory.mkdir()
@@ -101,6 +102,10 @@ def test_sandbox_of_the_unit_is_presumed_for_its_user(router_of_nobody):
            "install -d -o gatepost -m 0700 /mnt/state, and name it in ReadWritePaths= of the unit; ")
 
 
+PROCESS = ("this command finds no such error: unless it was corrected since, gatepostd's process sees other files, or lacks a group, which only a restart "
+           "gives it: the `files` lines of gatepost doctor as root tell which, or see journalctl -u gatepostd; when that is corrected")
+
+
 @pytest.mark.parametrize("is_hidden", [True, False], ids=["hidden", "group"])
 def test_secret_that_only_the_process_of_gatepostd_cannot_read(place, installation, is_hidden):
     """Its user can, in another process: outside of the sandbox, or since it is in the group."""
@@ -120,9 +125,24 @@ def test_secret_that_only_the_process_of_gatepostd_cannot_read(place, installati
     assert refusal["hasErrors"] and not refusal["needsRestart"]
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=4"]
     told = told_of_files(examine(installation, file_of(daemon), "--no-send", wrapper=user))
-    assert told.endswith(
-        f": the last reload was refused: {refusal['reason']}; this command finds no such error: unless it was corrected since, gatepostd's process sees "
-        "other files, or lacks a group, which only a restart gives it: the `files` lines of gatepost doctor as root tell which, or see journalctl -u "
-        "gatepostd; when that is corrected: systemctl reload gatepostd")
+    assert told.endswith(f": the last reload was refused: {refusal['reason']}; {PROCESS}: systemctl reload gatepostd")
     as_root = examine(installation, file_of(daemon), "--no-send")
     assert as_root.status == EX_NOPERM and f"files {secret}: " in as_root.cause
+
+
+def test_no_restart_for_kafka_before_a_refused_reload_is_understood(place, installation, authority):
+    """It would end the daemon."""
+    secret, authorities = place / "new", place / "ca.pem"
+    secret.write_bytes(OTHER_SECRET)
+    secret.chmod(0o600)
+    authorities.write_bytes(pathlib.Path(authority.certificate).read_bytes())
+    authorities.chmod(0o644)
+    daemon = start_in_sandbox(installation, place, "true", {"ssl.ca.location": authorities})
+    edit(daemon, f"{place}/gatepost/secret", str(secret))
+    authorities.write_bytes(authorities.read_bytes() + b"\n")
+    needs_restart = f"! daemon configuration: {authorities} has changed since the start of gatepostd, and changes in [kafka] need a restart"
+    assert told_of_files(examine(installation, file_of(daemon), "--no-send")) == f"{needs_restart}: systemctl restart gatepostd"
+    assert "reload failed" in send_sighup(daemon)
+    reason = status_of(daemon)["configuration"]["refusedReload"]["reason"]
+    assert told_of_files(examine(installation, file_of(daemon), "--no-send")) == (
+        f"{needs_restart}, but the last reload was refused: {reason}; {PROCESS}: systemctl restart gatepostd")
