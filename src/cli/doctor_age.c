@@ -147,7 +147,10 @@ was_loaded_since(const struct doctor *doctor, const char *path)
                                                       "loadedSeconds") > (double)now.st_ctim.tv_sec;
 }
 
-/* Return the refusal of the last reload, unless this file has changed since it, or is NULL; or NULL. */
+/*
+ * Return the refusal of the last reload, unless the configuration is not the refused one any more, or this
+ * file has changed since it, or is NULL; or NULL.
+ */
 static const struct json_value *
 refusal_of(const struct doctor *doctor, const char *path)
 {
@@ -156,6 +159,7 @@ refusal_of(const struct doctor *doctor, const char *path)
         struct stat now;
 
         if (path == NULL || json_tree_text(refused, "reason") == NULL ||
+            compare_as(refused, doctor->file) != UNCHANGED ||
             (stat(path, &now) == 0 && status_number(refused, "timeSeconds") < (double)now.st_ctim.tv_sec))
                 return NULL;
         return refused;

@@ -1,5 +1,8 @@
 #include "daemon/reload.h"
 
+#include <string.h>
+#include <sys/stat.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process.h"
@@ -169,6 +172,8 @@ read_again(struct reload *reload)
         struct config *next;
 
         reading = reload;
+        if (stat(first->file, &reload->refused.st) != 0)
+                memset(&reload->refused.st, 0, sizeof(reload->refused.st));
         next = config_load_reporting(first->file, on_problem);
         if (next == NULL)
                 return NULL;

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -66,6 +67,7 @@ struct refused_reload {
         int64_t time_s;    /* when it began, since the epoch; 0: none was refused */
         int needs_restart; /* a restart applies what it refused */
         int has_errors;    /* it found errors in the configuration or the files that it names */
+        struct stat st;    /* of the configuration before it was read; zeroed if it was not there */
         struct error error;
 };
 

@@ -67,15 +67,21 @@ put_topics(struct status_writer *writer)
 }
 
 static void
+put_stat(struct status_writer *writer, const struct stat *st)
+{
+        json_number(writer->json, "inode", (int64_t)st->st_ino);
+        json_number(writer->json, "modifiedSeconds", (int64_t)st->st_mtim.tv_sec);
+        json_number(writer->json, "modifiedNanoseconds", (int64_t)st->st_mtim.tv_nsec);
+        json_number(writer->json, "changedSeconds", (int64_t)st->st_ctim.tv_sec);
+        json_number(writer->json, "changedNanoseconds", (int64_t)st->st_ctim.tv_nsec);
+}
+
+static void
 put_file(struct status_writer *writer, const struct config_file *file)
 {
         json_open_object(writer->json, NULL);
         status_writer_text(writer, "path", file->path);
-        json_number(writer->json, "inode", (int64_t)file->st.st_ino);
-        json_number(writer->json, "modifiedSeconds", (int64_t)file->st.st_mtim.tv_sec);
-        json_number(writer->json, "modifiedNanoseconds", (int64_t)file->st.st_mtim.tv_nsec);
-        json_number(writer->json, "changedSeconds", (int64_t)file->st.st_ctim.tv_sec);
-        json_number(writer->json, "changedNanoseconds", (int64_t)file->st.st_ctim.tv_nsec);
+        put_stat(writer, &file->st);
         status_writer_text(writer, "readAt", file->is_of_kafka ? "start" : "reload");
         json_close_object(writer->json);
 }
@@ -115,6 +121,7 @@ put_refused_reload(struct status_writer *writer)
         status_writer_text(writer, "reason", refused->error.text);
         json_flag(writer->json, "needsRestart", refused->needs_restart);
         json_flag(writer->json, "hasErrors", refused->has_errors);
+        put_stat(writer, &refused->st);
         json_close_object(writer->json);
 }
 

@@ -1,12 +1,15 @@
 """gatepost doctor: after a refused reload it says why, and advises no other reload where only a restart helps."""
 
 import json
+import pathlib
 import re
+import time
 
 import pytest
 
+import waiting
 from checkup import by_sockets, examine, file_of, status_of
-from reloading import refused, reload
+from reloading import refused, reload, send_sighup
 from signing import Delivery
 
 KEY = b"another secret, which is long enough"
@@ -75,6 +78,25 @@ def test_edit_that_a_reload_can_apply_once_it_is_corrected(installation, daemon)
     reload(daemon)
     assert status_of(daemon)["configuration"]["refusedReload"] is None
     assert configuration_line(examine(installation, file_of(daemon), "--no-send")).endswith("gatepostd has loaded the newest files")
+
+
+def test_link_to_another_file_than_the_refused_one(installation, daemon):
+    """It was written before the refusal, which therefore is not of it although it is not newer."""
+    file = pathlib.Path(file_of(daemon))
+    good, bad = file.with_suffix(".good"), file.with_suffix(".bad")
+    good.write_text(file.read_text() + "# changed\n")
+    bad.write_text(file.read_text().replace("[source invoicing]\n", "[source invoicing]\ntolerance = 2d\n").replace(
+        "[router]\n", "[router]\ndedup_window = 4d\n"))
+    for target, told in ((bad, f"the last reload was refused: {TOLERANCE}; only a restart applies it: systemctl restart gatepostd"),
+                         (good, f"gatepostd has not loaded {file} as it is now: systemctl reload gatepostd")):
+        file.unlink()
+        file.symlink_to(target)
+        if target == bad:
+            now = int(time.time())
+            waiting.until(lambda: time.time() >= now + 1, 5, "a later second than that of the files")
+            assert "reload failed" in send_sighup(daemon)
+        assert configuration_line(examine(installation, str(file), "--no-send")).endswith(told)
+    assert "configuration reloaded" in send_sighup(daemon)
 
 
 def test_first_error_of_a_refused_file(installation, daemon):
