@@ -80,6 +80,17 @@ void doctor_answer_missing(struct doctor *doctor, const struct http_client_answe
 /* doctor_spool.c: Report what is wrong with the receiver's spool, if it has one. */
 void doctor_spool_check(struct doctor *doctor);
 
+/* Whether a path leads to the directory of a receiver's spool, by the member `spool` of its report. */
+int doctor_spool_is_at(const struct json_value *spool, const char *path);
+
+/*
+ * Whether the directory is at its path for gatepostd, but not for this command: gatepostd has another /tmp,
+ * or runs in a container.
+ */
+int doctor_spool_is_private(const struct json_value *spool);
+
+#define DOCTOR_SPOOL_PRIVATE "a directory of gatepostd's own, by PrivateTmp= of its unit or in a container"
+
 /* Return the number of deliveries in the spool of this machine's receiver. */
 double doctor_spool_count(const struct doctor *doctor);
 

@@ -266,6 +266,16 @@ is_in_use(const struct doctor *doctor, const struct identity *identity, const ch
         return spool != NULL && strcmp(path, spool) == 0;
 }
 
+/* Whether the running daemon has a spool at this path that is not the directory here. */
+static int
+is_elsewhere(const struct identity *identity, const char *path)
+{
+        const struct json_value *spool = json_tree_get(identity->status, "spool");
+        const char *directory = json_tree_text(spool, "directory");
+
+        return directory != NULL && strcmp(path, directory) == 0 && doctor_spool_is_private(spool);
+}
+
 /* Report on a directory that the daemon's user may write: its unit may be in the way. */
 static void
 report_writable(struct doctor *doctor, const struct identity *identity, const char *path, const char *on)
@@ -300,7 +310,9 @@ check_directory(struct doctor *doctor, const struct identity *identity, const ch
         int code = identity_try(identity, on, W_OK | X_OK);
 
         doctor_begin(doctor, "files", "%s", path);
-        if (code == 0 && on == path && find_unreadable(identity, path, owns, file)) {
+        if (is_elsewhere(identity, path)) {
+                doctor_pass(doctor, "it is " DOCTOR_SPOOL_PRIVATE);
+        } else if (code == 0 && on == path && find_unreadable(identity, path, owns, file)) {
                 what = mem_printf("read %s, which is in it", file);
                 report_denied(doctor, identity, what, EACCES);
                 free(what);

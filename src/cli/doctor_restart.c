@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "cli/status.h"
@@ -18,14 +17,12 @@ static int
 is_drained(const struct config *config, const struct json_value *spool, const char *directory)
 {
         const char *next = config->roles & CONFIG_RECEIVER ? config->spool : NULL;
-        struct stat there;
 
         if (next == NULL)
                 return 0;
         if (strcmp(next, directory) == 0)
-                return status_flag(spool, "inPlace");
-        return stat(next, &there) == 0 && status_is_number(spool, "device", (intmax_t)there.st_dev) &&
-               status_is_number(spool, "inode", (intmax_t)there.st_ino);
+                return status_flag(spool, "inPlace") && !doctor_spool_is_private(spool);
+        return doctor_spool_is_at(spool, next);
 }
 
 /* Return what to do, a restart in this way included, when the spool has deliveries; to be freed. */
@@ -44,6 +41,13 @@ describe(const struct doctor *doctor, const struct json_value *spool, const char
                     how);
         if (is_drained(config, spool, directory))
                 return mem_strdup(how);
+        if (doctor_spool_is_private(spool))
+                return mem_printf(
+                    "a restart may delete the deliveries in %s, which is " DOCTOR_SPOOL_PRIVATE
+                    ": wait until @GATEPOST@ status shows none, and then: %s; or stop what sends "
+                    "deliveries, copy it as root from /proc/PID/root%s, do that, and then: @GATEPOST@ spool "
+                    "drain COPY",
+                    directory, how, directory);
         if (is_in_place)
                 return mem_printf(
                     "a restart does not drain the deliveries in %s, because `spool` of the file "
@@ -71,12 +75,15 @@ guard_spool(const struct doctor *doctor, const struct json_value *status, const 
 
         if (status_number(spool, "segments") + status_number(spool, "records") > 0)
                 return describe(doctor, spool, how);
-        if (directory != NULL && !is_drained(doctor->config, spool, directory))
-                return mem_printf("%s, if @GATEPOST@ status shows just before that the spool is "
-                                  "empty: a restart does not drain %s%s",
-                                  how, status_flag(spool, "inPlace") ? "" : "the directory that was at ",
-                                  directory);
-        return mem_strdup(how);
+        if (directory == NULL || is_drained(doctor->config, spool, directory))
+                return mem_strdup(how);
+        if (doctor_spool_is_private(spool))
+                return mem_printf("%s, if @GATEPOST@ status shows just before that the spool is empty: a "
+                                  "restart may delete %s, which is " DOCTOR_SPOOL_PRIVATE,
+                                  how, directory);
+        return mem_printf("%s, if @GATEPOST@ status shows just before that the spool is "
+                          "empty: a restart does not drain %s%s",
+                          how, status_flag(spool, "inPlace") ? "" : "the directory that was at ", directory);
 }
 
 #define AUDIT \

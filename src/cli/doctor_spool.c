@@ -1,5 +1,7 @@
 #include "cli/doctor_daemon.h"
 
+#include <errno.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sysexits.h>
 
@@ -25,6 +27,28 @@ is_displaced(const struct doctor *doctor)
         const struct json_value *spool = json_tree_get(doctor->status, "spool");
 
         return json_tree_get(spool, "inPlace") != NULL && !status_flag(spool, "inPlace");
+}
+
+int
+doctor_spool_is_at(const struct json_value *spool, const char *path)
+{
+        struct stat there;
+
+        return stat(path, &there) == 0 && status_is_number(spool, "device", (intmax_t)there.st_dev) &&
+               status_is_number(spool, "inode", (intmax_t)there.st_ino);
+}
+
+int
+doctor_spool_is_private(const struct json_value *spool)
+{
+        const char *path = json_tree_text(spool, "directory");
+        struct stat there;
+
+        if (path == NULL || json_tree_get(spool, "inode") == NULL || !status_flag(spool, "inPlace"))
+                return 0;
+        if (stat(path, &there) != 0)
+                return errno == ENOENT || errno == ENOTDIR;
+        return !doctor_spool_is_at(spool, path);
 }
 
 /* Number of failures of the spool since the daemon was started, without those that check_place() explains. */
@@ -65,7 +89,8 @@ check_space(struct doctor *doctor)
         double more = of(doctor, "limitBytes") - of(doctor, "bytes"), space;
         struct statvfs disk;
 
-        if (statvfs(place_of(doctor), &disk) != 0)
+        if (doctor_spool_is_private(json_tree_get(doctor->status, "spool")) ||
+            statvfs(place_of(doctor), &disk) != 0)
                 return;
         space = (double)disk.f_bavail * (double)disk.f_frsize;
         if (disk.f_files > 0 && disk.f_favail == 0) {
@@ -111,6 +136,20 @@ check_place(struct doctor *doctor)
                     "%s; no delivery is in it: put it back, or let gatepostd use the directory that is "
                     "at `spool` now: %s",
                     seen, doctor_restart(doctor));
+}
+
+/* Warn if the directory may end with the process. */
+static void
+check_private(struct doctor *doctor)
+{
+        if (!doctor_spool_is_private(json_tree_get(doctor->status, "spool")))
+                return;
+        begin(doctor);
+        doctor_warn(doctor,
+                    "it is " DOCTOR_SPOOL_PRIVATE ", and may be deleted when gatepostd stops, with the "
+                    "deliveries in it (%.0f now): name a directory below /var/lib/gatepost; in a container, "
+                    "one on a volume, and run gatepost doctor there",
+                    of(doctor, "records"));
 }
 
 /* Warn of deliveries that are lost, or may be. */
@@ -185,6 +224,7 @@ doctor_spool_check(struct doctor *doctor)
                 return;
         check_losses(doctor);
         check_place(doctor);
+        check_private(doctor);
         check_left(doctor);
         check_use(doctor);
         if (doctor->report.n_results[DOCTOR_WARNING] == n_before) {

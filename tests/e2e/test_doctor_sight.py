@@ -2,13 +2,18 @@
 
 import os
 import pathlib
+import shutil
 import tempfile
 
 import pytest
+from cluster import Cluster
 
+import waiting
 from checkup import EX_NOPERM, OTHER_SECRET, by_sockets, examine, expect, file_of, status_of, told_of_files
-from reloading import send_sighup
-from signing import SECRET
+from installation import Installation
+from proxy import Proxies
+from reloading import reload, send_sighup
+from signing import SECRET, Delivery
 
 HIDDEN = ("gatepostd does not see it there: ProtectHome= and PrivateTmp= of its unit hide what is below /home, /root, /run/user, /tmp and /var/tmp, and a "
           "container what is not mounted in it")
@@ -21,10 +26,11 @@ def place():
         yield pathlib.Path(name)
 
 
-def start_in_sandbox(installation, place, mounts, kafka=None):
-    """A daemon of nobody, with all its files in `place`; `mounts` makes the sandbox."""
+def start_in_sandbox(installation, place, mounts, kafka=None, **receiver):
+    """A daemon of nobody, with all its files in `place`; `mounts` makes the sandbox. kafka are properties, others options of the receiver."""
     config = by_sockets(installation)
     config["kafka"].update(kafka or {})
+    config["receiver"].update(receiver)
     installation.create_topics(config)
     config.directory = place / "gatepost"
     config.directory.mkdir()
@@ -146,3 +152,54 @@ def test_no_restart_for_kafka_before_a_refused_reload_is_understood(place, insta
     reason = status_of(daemon)["configuration"]["refusedReload"]["reason"]
     assert told_of_files(examine(installation, file_of(daemon), "--no-send")) == (
         f"{needs_restart}, but the last reload was refused: {reason}; {PROCESS}: systemctl restart gatepostd")
+
+
+@pytest.fixture
+def proxied(tmp_path):
+    """An installation whose connections to the broker lead through proxies, and these."""
+    with Cluster(proxied=True) as cluster, Proxies(cluster) as proxies:
+        each = Installation(tmp_path, cluster.proxied_bootstrap)
+        each.direct_bootstrap = cluster.bootstrap
+        yield each, proxies
+        proxies.clear()
+        each.clean_up()
+
+
+@pytest.mark.parametrize("has_another", [False, True], ids=["none-here", "another-here"])
+def test_spool_in_the_tmp_of_the_unit(place, proxied, has_another):
+    """It is deleted when gatepostd stops, and nothing leads to it from here."""
+    installation, proxies = proxied
+    tmp = place / "tmp"
+    tmp.mkdir()
+    spool = tmp / "spool"
+    daemon = start_in_sandbox(installation, place, f"mount -t tmpfs -o mode=1777 none {tmp}", ack_timeout="1s", spool=str(spool))
+    if has_another:
+        spool.mkdir(0o700)
+    own = "a directory of gatepostd's own, by PrivateTmp= of its unit or in a container"
+    lines = examine(installation, file_of(daemon), "--no-send").lines
+    assert f"\N{CHECK MARK} files {spool}: it is {own}" in lines
+    assert [line for line in lines if f" spool {spool}: " in line] == [
+        f"! spool {spool}: it is {own}, and may be deleted when gatepostd stops, with the deliveries in it (0 now): "
+        "name a directory below /var/lib/gatepost; in a container, one on a volume, and run gatepost doctor there"]
+
+    def restart():
+        checkup = examine(installation, file_of(daemon), "--no-send")
+        (line,) = [line for line in checkup.having("!") if " that only a restart applies, [kafka]: " in line]
+        return line.partition("[kafka]: ")[2]
+    daemon.config["kafka"]["linger.ms"] = 7
+    reload(daemon)
+    command = f"gatepost -c {file_of(daemon)}"
+    assert restart() == (f"systemctl restart gatepostd, if {command} status shows just before that the spool is empty: a restart may delete {spool}, "
+                         f"which is {own}")
+    held = proxies.hold_request("Produce", times=None)
+    daemon.accept(delivery := Delivery())
+    waiting.until(lambda: status_of(daemon)["spool"]["records"] > 0, 60, "a delivery in the spool")
+    assert restart() == (f"a restart may delete the deliveries in {spool}, which is {own}: wait until {command} status shows none, and then: systemctl "
+                         f"restart gatepostd; or stop what sends deliveries, copy it as root from /proc/PID/root{spool}, do that, and then: {command} "
+                         "spool drain COPY")
+    copy = shutil.copytree(f"/proc/{daemon.process.pid}/root{spool}", place / "copy")
+    daemon.stop()
+    done = installation.gatepost("spool", "drain", str(copy), "--bootstrap", installation.direct_bootstrap, config=file_of(daemon))
+    assert done.returncode == 0 and not list(copy.glob("*.spool")), done
+    assert [each.value for each in installation.kafka.read(installation.kafka.deliveries)] == [delivery.body]
+    held.release()
