@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 /* Of the systemd units. */
-#define SERVICE_USER "gatepost"
 
 /* Return whether this process has CAP_NET_BIND_SERVICE. */
 static int
@@ -31,7 +30,7 @@ account_this(void)
 struct account
 account_service(void)
 {
-        const struct passwd *user = getpwnam(SERVICE_USER);
+        const struct passwd *user = getpwnam(ACCOUNT_SERVICE_USER);
 
         if (user == NULL || user->pw_uid == geteuid())
                 return account_this();

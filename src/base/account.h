@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#define ACCOUNT_SERVICE_USER "gatepost" /* the user of the systemd units */
+
 /* The account of a daemon, to check beforehand what it will be allowed to do. */
 struct account {
         uid_t user;

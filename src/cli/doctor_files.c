@@ -13,6 +13,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "cli/doctor_sight.h"
@@ -28,7 +29,6 @@
  * Only root can try.
  */
 
-#define UNIT_USER "gatepost"
 #define HOME SYSCONFDIR "/gatepost/"
 /* The user of the unit is not of this machine, or not created yet; its group has its name. */
 #define UNKNOWN_GROUP ((gid_t)-1)
@@ -105,8 +105,8 @@ doctor_files_advise(struct doctor *doctor, const char *path)
 {
         char directory[PATH_MAX];
         int is_closed = path != NULL && identity_find_closed(NULL, path, directory);
-        const struct passwd *user = getpwnam(UNIT_USER);
-        char name[] = UNIT_USER;
+        const struct passwd *user = getpwnam(ACCOUNT_SERVICE_USER);
+        char name[] = ACCOUNT_SERVICE_USER;
         struct identity unit = {.uid = user == NULL ? (uid_t)-1 : user->pw_uid,
                                 .gid = user == NULL ? UNKNOWN_GROUP : user->pw_gid,
                                 .name = name};
@@ -116,7 +116,7 @@ doctor_files_advise(struct doctor *doctor, const char *path)
                         : make_way(doctor, &unit, is_closed ? directory : path, is_closed ? "x" : "r");
 
         doctor_remedy(doctor,
-                      "run it as a user who may %s %s, such as the daemon's: sudo -u " UNIT_USER
+                      "run it as a user who may %s %s, such as the daemon's: sudo -u " ACCOUNT_SERVICE_USER
                       " gatepost -c %s doctor; if the daemon cannot either: %s (you are %s)",
                       is_closed ? "enter" : "read", is_closed ? directory : "it", doctor->file, way,
                       user_name());
@@ -393,7 +393,7 @@ find_identity(const struct doctor *doctor, struct identity *identity)
         if (!is_known && id != NULL)
                 user = getpwuid((uid_t)status_value(id));
         else if (!is_known && strncmp(doctor->file, HOME, strlen(HOME)) == 0)
-                user = getpwnam(UNIT_USER);
+                user = getpwnam(ACCOUNT_SERVICE_USER);
         if (user != NULL)
                 is_known = identity_find(identity, user, user->pw_gid);
         identity->status = status;

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 
 #define DAEMON "gatepostd"
-#define UNIT_USER "gatepost"
 #define STATE_DIRECTORY "/var/lib/gatepost"
 #define COMMAND_LINE_SIZE 8192
 
@@ -100,7 +100,7 @@ doctor_sight_is_private(const char *path)
 static int
 is_of_unit(const struct identity *identity)
 {
-        return strcmp(identity->name, UNIT_USER) == 0;
+        return strcmp(identity->name, ACCOUNT_SERVICE_USER) == 0;
 }
 
 int
