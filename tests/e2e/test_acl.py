@@ -31,10 +31,8 @@ def authority(tmp_path_factory):
 def secured(authority):
     """A Kafka that requires authentication and is reached by its address; its certificate does not name `localhost`. It creates
     topics for any account that is allowed to."""
-    certificate, key = authority.issue("broker", names="IP:127.0.0.1")
-    both = authority.directory / "broker-both.pem"
-    both.write_text(key.read_text() + certificate.read_text())
-    with Cluster(secured=both, passwords={name: Accounts.password(name) for name in NAMES},
+    with Cluster(secured=authority.issue_joined("broker", names="IP:127.0.0.1"),
+                 passwords={name: Accounts.password(name) for name in NAMES},
                  properties={"auto.create.topics.enable": "true"}) as cluster:
         yield cluster
 

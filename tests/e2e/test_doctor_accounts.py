@@ -20,10 +20,8 @@ NAMES = ("gatepost-receiver", "gatepost-router")
 
 @pytest.fixture(scope="module")
 def secured(authority):
-    certificate, key = authority.issue("broker", names="IP:127.0.0.1", days=60)
-    both = authority.directory / "broker-both.pem"
-    both.write_text(key.read_text() + certificate.read_text())
-    with Cluster(secured=both, passwords={name: Accounts.password(name) for name in NAMES}) as cluster:
+    with Cluster(secured=authority.issue_joined("broker", names="IP:127.0.0.1", days=60),
+                 passwords={name: Accounts.password(name) for name in NAMES}) as cluster:
         yield cluster
 
 

@@ -41,10 +41,7 @@ def test_full_queue_is_looked_at_again(installation, limits):
 def secured(tmp_path_factory):
     """A Kafka with a plain listener, and one that requires TLS and a password."""
     authority = Authority(tmp_path_factory.mktemp("authority"))
-    certificate, key = authority.issue("broker", names="IP:127.0.0.1")
-    both = authority.directory / "broker-both.pem"
-    both.write_text(key.read_text() + certificate.read_text())
-    with Cluster(secured=both, passwords={"gatepost": PASSWORD},
+    with Cluster(secured=authority.issue_joined("broker", names="IP:127.0.0.1"), passwords={"gatepost": PASSWORD},
                  properties={"super.users": "User:ANONYMOUS;User:gatepost"}) as cluster:
         cluster.authority = authority
         yield cluster

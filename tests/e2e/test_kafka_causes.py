@@ -26,10 +26,7 @@ def authority(tmp_path_factory):
 @pytest.fixture(scope="module")
 def secured(authority):
     """A Kafka with a plain listener, and one that requires TLS and a password."""
-    certificate, key = authority.issue("broker", names="IP:127.0.0.1")
-    both = authority.directory / "broker-both.pem"
-    both.write_text(key.read_text() + certificate.read_text())
-    with Cluster(secured=both, passwords={"gatepost": PASSWORD}) as cluster:
+    with Cluster(secured=authority.issue_joined("broker", names="IP:127.0.0.1"), passwords={"gatepost": PASSWORD}) as cluster:
         yield cluster
 
 

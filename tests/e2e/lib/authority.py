@@ -37,6 +37,13 @@ class Authority:
                   "-in", request, "-out", certificate, *validity)
         return certificate, key
 
+    def issue_joined(self, name, **options):
+        """Issue a certificate. Returns the path of a file with the key and the certificate."""
+        certificate, key = self.issue(name, **options)
+        joined = self.directory / f"{name}-joined.pem"
+        joined.write_text(key.read_text() + certificate.read_text())
+        return joined
+
     def client(self, certificate=None, key=None, version=None):
         """The TLS context of a client that trusts this authority, with or without a certificate, for any version or a single
         one."""
