@@ -396,8 +396,8 @@ class Cluster:
         return ",".join(listeners), ",".join(advertised)
 
     def _wait_until_ready(self, nodes):
-        """Wait until each of these nodes serves clients and lists all running nodes in its metadata."""
-        expected = {node.number for node in self.nodes.values() if node.is_running()}
+        """Wait until each of these nodes serves clients and lists all nodes in its metadata that run and are not paused."""
+        expected = {node.number for node in self.nodes.values() if node.is_running() and not node.is_stopped()}
         deadline = time.monotonic() + START_SECONDS
         for node in nodes:
             while not self._serves(node, expected):
