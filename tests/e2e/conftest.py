@@ -100,7 +100,7 @@ def installation(broker, tmp_path):
     """An installation of the test's own, topics not yet created."""
     each = Installation(tmp_path, broker.bootstrap)
     yield each
-    each.clean_up()
+    each.remove()
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def shared(broker, tmp_path_factory):
     """An installation that the tests of one file share."""
     each = Installation(tmp_path_factory.mktemp("shared"), broker.bootstrap)
     yield each
-    each.clean_up()
+    each.remove()
 
 
 @pytest.fixture(scope="session")

@@ -87,3 +87,13 @@ class Installation:
         self.release_ports()
         self.kafka.close()
         assert not errors, "\n".join(errors)
+
+    def remove(self):
+        """Clean up, and delete the topics: those of all tests together are more than a shared broker has memory for."""
+        try:
+            self.clean_up()
+        finally:
+            if names := self.kafka.topics():
+                for future in self.kafka.admin.delete_topics(names).values():
+                    future.result(COMMAND_SECONDS)
+            self.kafka.close()
