@@ -6,34 +6,19 @@
 #define FIRST_SIZE 256
 
 int
-message_list_add(struct message_list *list, rd_kafka_message_t *message)
+message_origins_add(struct message_origins *list, const struct message_origin *origin)
 {
         if (list->n == list->size) {
                 size_t size = list->size == 0 ? FIRST_SIZE : 2 * list->size;
-                rd_kafka_message_t **items = reallocarray(list->items, size, sizeof(*items));
+                struct message_origin *items = reallocarray(list->items, size, sizeof(*items));
 
                 if (items == NULL)
                         return -1;
                 list->items = items;
                 list->size = size;
         }
-        list->items[list->n++] = message;
+        list->items[list->n++] = *origin;
         return 0;
-}
-
-void
-message_list_clear(struct message_list *list)
-{
-        for (size_t i = 0; i < list->n; i++)
-                rd_kafka_message_destroy(list->items[i]);
-        list->n = 0;
-}
-
-void
-message_list_free(struct message_list *list)
-{
-        message_list_clear(list);
-        free(list->items);
 }
 
 int64_t

@@ -7,20 +7,22 @@
 #include "model/digest.h"
 #include "model/record.h"
 
-/* Messages that were consumed and are owned by the list. Zeros are an empty list. */
-struct message_list {
-        rd_kafka_message_t **items;
+/* Where in `deliveries` a message was, and when it was appended. */
+struct message_origin {
+        int32_t partition;
+        int64_t offset;
+        int64_t timestamp_ms;
+};
+
+/* Zeros are an empty list; free(items) ends it. */
+struct message_origins {
+        struct message_origin *items;
         size_t n;
         size_t size;
 };
 
-/* Returns 0, or -1 when memory fails; then the message is not in the list. */
-int message_list_add(struct message_list *list, rd_kafka_message_t *message) MUST_CHECK;
-
-/* Destroy the messages, and keep the list for others. */
-void message_list_clear(struct message_list *list);
-
-void message_list_free(struct message_list *list);
+/* Returns 0, or -1 when memory fails. */
+int message_origins_add(struct message_origins *list, const struct message_origin *origin) MUST_CHECK;
 
 /* Return the record's timestamp, in milliseconds since the epoch; 0 if it has none. */
 int64_t message_timestamp_ms(const rd_kafka_message_t *message);

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "kafka/client.h"
 #include "kafka/commit_watchdog.h"
-#include "kafka/message.h"
 #include "kafka/outage.h"
 #include "kafka/responses.h"
 #include "kafka/topics.h"
@@ -19,6 +18,7 @@
 #define EARLY_TIMEOUT_MS 1000
 #define LINGER_MS "50" /* to fill requests meanwhile; a commit sends all that is left at once */
 #define METADATA_TIMEOUT_MS 2000
+#define POLL_EVERY 64 /* records: frees those that Kafka has accepted while their memory is in the cache */
 #define REPORT_WAIT_MS 50
 #define TOPIC_SIZE 256 /* Kafka allows 249 characters */
 
@@ -39,10 +39,9 @@ struct transaction {
         void (*on_failure)(const struct transaction_failure *failure, void *arg);
         void *arg;
         int n_failures;
-        struct error failure; /* of the first failure */
-        /* The messages that contain the values of its records: librdkafka reads the values from there. */
-        struct message_list messages;
-        char first_topic[TOPIC_SIZE]; /* of the first of these */
+        struct error failure;           /* of the first failure */
+        struct message_origins origins; /* of the records that were added since the last commit */
+        char first_topic[TOPIC_SIZE];   /* of the first of these */
 };
 
 /* Copy an error's text, and destroy it. Returns -1. */
@@ -81,11 +80,18 @@ close_socket(int fd, void *opaque)
         return commit_watchdog_close(transaction->watchdog, fd);
 }
 
-static void
-fail(struct transaction *transaction, const rd_kafka_message_t *message, const char *topic,
-     const char *reason, int is_final)
+/* The opaque pointer of a record is the index of its origin: the array may move. */
+static size_t
+index_of(const rd_kafka_message_t *message)
 {
-        const struct transaction_failure failure = {message, topic, reason, is_final};
+        return (size_t)(uintptr_t)message->_private;
+}
+
+static void
+fail(struct transaction *transaction, size_t index, const char *topic, const char *reason, int is_final)
+{
+        const struct transaction_failure failure = {transaction->origins.items[index], topic, reason,
+                                                    is_final};
 
         if (transaction->n_failures++ == 0)
                 (void)error_set(&transaction->failure, "%s: %s", topic, reason);
@@ -105,7 +111,7 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
         (void)client;
         if (reason != NULL && message->err != RD_KAFKA_RESP_ERR__PURGE_QUEUE &&
             message->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
-                fail(opaque, message->_private, rd_kafka_topic_name(message->rkt), reason,
+                fail(opaque, index_of(message), rd_kafka_topic_name(message->rkt), reason,
                      client_is_final(message->err));
 }
 
@@ -253,42 +259,39 @@ transaction_is_too_large(size_t bytes)
 }
 
 int
-transaction_owns(const struct transaction *transaction, const rd_kafka_message_t *message)
-{
-        return transaction != NULL && transaction->messages.n > 0 &&
-               transaction->messages.items[transaction->messages.n - 1] == message;
-}
-
-int
 transaction_produce(struct transaction *transaction, const char *topic, struct span key, struct span value,
-                    rd_kafka_headers_t *headers, rd_kafka_message_t *message, struct error *error)
+                    rd_kafka_headers_t *headers, const struct message_origin *origin, struct error *error)
 {
+        size_t index = transaction->origins.n;
         static const char nothing[1] = "";
         const char *data = value.data == NULL ? nothing : value.data; /* an empty value, not a null one */
         rd_kafka_vu_t fields[] = {
             {.vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = topic},
             {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)key.data, key.len}},
             {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {(void *)(uintptr_t)data, value.len}},
-            {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = 0}, /* do not copy the value */
+            {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
             {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
-            {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = message},
+            {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = (void *)(uintptr_t)index},
         };
         rd_kafka_error_t *failure;
         rd_kafka_resp_err_t err;
 
-        if (message != NULL && message_list_add(&transaction->messages, message) != 0) {
+        if (message_origins_add(&transaction->origins, origin) != 0) {
                 rd_kafka_headers_destroy(headers);
                 return error_set(error, "out of memory");
         }
-        if (transaction->messages.n == 1)
+        if (index == 0)
                 (void)snprintf(transaction->first_topic, sizeof(transaction->first_topic), "%s", topic);
         failure = rd_kafka_produceva(transaction->client, fields, ARRAY_LEN(fields));
-        if (failure == NULL)
+        if (failure == NULL) {
+                if (transaction->origins.n % POLL_EVERY == 0)
+                        (void)rd_kafka_poll(transaction->client, 0);
                 return 0;
+        }
         rd_kafka_headers_destroy(headers);
         err = rd_kafka_error_code(failure);
         if (client_is_final(err) || client_is_denied(err) || err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC)
-                fail(transaction, message, topic, rd_kafka_err2str(err), client_is_final(err));
+                fail(transaction, index, topic, rd_kafka_err2str(err), client_is_final(err));
         return take_error(failure, "produce", error);
 }
 
@@ -318,9 +321,8 @@ take_commit_error(struct transaction *transaction, rd_kafka_error_t *failure, co
                   struct error *error)
 {
         if (rd_kafka_error_code(failure) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED &&
-            transaction->messages.n == 1 && transaction->n_failures == 0)
-                fail(transaction, transaction->messages.items[0], transaction->first_topic,
-                     rd_kafka_error_string(failure), 0);
+            transaction->origins.n == 1 && transaction->n_failures == 0)
+                fail(transaction, 0, transaction->first_topic, rd_kafka_error_string(failure), 0);
         return take_error(failure, what, error);
 }
 
@@ -363,7 +365,7 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
         (void)rd_kafka_poll(transaction->client, 0);
         if (result == 0) {
                 transaction->is_open = 0;
-                message_list_clear(&transaction->messages);
+                transaction->origins.n = 0;
                 begin_delay_committed(&transaction->responses.delay);
                 outage_end();
         }
@@ -442,7 +444,7 @@ transaction_free(struct transaction *transaction)
         (void)client_purge(transaction->client);
         if (client_destroy(transaction->client) != 0)
                 return; /* its callbacks may still be called: leak everything with it */
-        message_list_free(&transaction->messages);
+        free(transaction->origins.items);
         commit_watchdog_free(transaction->watchdog);
         free(transaction);
 }

@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/config.h"
-#include "model/record.h"
+#include "kafka/message.h"
 
 /*
  * A transactional producer: its records become visible to read_committed consumers together with the offsets
@@ -19,7 +19,7 @@ struct transaction;
 
 /* A record that Kafka did not accept. */
 struct transaction_failure {
-        const rd_kafka_message_t *message; /* as passed to transaction_produce() */
+        struct message_origin origin; /* as passed to transaction_produce() */
         const char *topic;
         const char *reason;
         int is_final; /* the record itself is refused, not its topic or a broker */
@@ -60,17 +60,13 @@ int transaction_begin(struct transaction *transaction, struct error *error) MUST
 int transaction_is_too_large(size_t bytes) MUST_CHECK;
 
 /**
- * transaction_produce(transaction, topic, key, value, headers, message, error):
- * Add a record. Copies the key, but not the value, which is part of a consumed message: takes ownership of
- * this message until the end of the transaction. With NULL, the value must last as long. Takes ownership of
- * headers, even on failure.
+ * transaction_produce(transaction, topic, key, value, headers, origin, error):
+ * Add a record, copying key and value: a consumed message keeps a whole response of a broker in memory, so it
+ * should not have to last until the commit. Takes ownership of headers, even on failure.
  */
 int transaction_produce(struct transaction *transaction, const char *topic, struct span key,
-                        struct span value, rd_kafka_headers_t *headers, rd_kafka_message_t *message,
+                        struct span value, rd_kafka_headers_t *headers, const struct message_origin *origin,
                         struct error *error) MUST_CHECK;
-
-/* Whether transaction_produce() has taken this message, the last one that was consumed. */
-int transaction_owns(const struct transaction *transaction, const rd_kafka_message_t *message) MUST_CHECK;
 
 /**
  * transaction_commit(transaction, group, offsets, error):

@@ -142,14 +142,12 @@ batch_is_full(const struct batch *batch, const struct config *config)
  * memory.
  */
 static rd_kafka_headers_t *
-make_headers(const struct output *published, const rd_kafka_message_t *message)
+make_headers(const struct output *published, rd_kafka_message_t *message)
 {
-        rd_kafka_headers_t *original, *headers;
+        rd_kafka_headers_t *headers;
 
-        if (published->keeps_headers &&
-            rd_kafka_message_headers(message, &original) == RD_KAFKA_RESP_ERR_NO_ERROR)
-                headers = rd_kafka_headers_copy(original);
-        else
+        if (!published->keeps_headers ||
+            rd_kafka_message_detach_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
                 headers = rd_kafka_headers_new(published->n_headers);
         for (size_t i = 0; i < published->n_headers; i++) {
                 const struct record_header *header = &published->headers[i];
@@ -168,6 +166,7 @@ static int
 publish(const struct config *config, struct transaction *transaction, const struct record *record,
         rd_kafka_message_t *message, const struct verdict *verdict, struct error *error)
 {
+        const struct message_origin origin = {record->partition, record->offset, record->timestamp_ms};
         struct output published;
         rd_kafka_headers_t *headers;
 
@@ -177,7 +176,7 @@ publish(const struct config *config, struct transaction *transaction, const stru
         if (headers == NULL)
                 return error_set(error, "out of memory");
         if (transaction_produce(transaction, published.topic, published.key, published.value, headers,
-                                message, error) != 0)
+                                &origin, error) != 0)
                 return error_prefix(error, "topic %s", published.topic);
         return 0;
 }

@@ -52,8 +52,8 @@ int batch_is_full(const struct batch *batch, const struct config *config);
 /**
  * batch_add(batch, config, transaction, record, message, verdict, error):
  * Carry out a verdict within the transaction: produce the event, or the quarantined record with the headers
- * of message, or nothing. What is produced takes ownership of message (transaction_owns()). Returns 0, or -1
- * with the reason.
+ * of message, or nothing. May take the headers out of message, to which spans of record then no longer point.
+ * Returns 0, or -1 with the reason.
  */
 int batch_add(struct batch *batch, const struct config *config, struct transaction *transaction,
               const struct record *record, rd_kafka_message_t *message, const struct verdict *verdict,

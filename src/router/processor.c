@@ -110,16 +110,15 @@ static void
 on_failure(const struct transaction_failure *failure, void *arg)
 {
         struct processor *processor = arg;
-        const rd_kafka_message_t *message = failure->message;
-        struct partition *partition =
-            message == NULL ? NULL : partition_find(&processor->partitions, message->partition);
+        const struct message_origin *origin = &failure->origin;
+        struct partition *partition = partition_find(&processor->partitions, origin->partition);
 
         if (partition == NULL)
                 return;
         if (failure->is_final &&
-            !partition_is_unpublishable(partition, message->offset, message_timestamp_ms(message))) {
+            !partition_is_unpublishable(partition, origin->offset, origin->timestamp_ms)) {
                 processor->n_refused++;
-                processor->refused = message;
+                processor->refused = *origin;
                 (void)error_set(&processor->refused_why, "%s: %s", failure->topic, failure->reason);
         } else {
                 (void)snprintf(partition->topic, sizeof(partition->topic), "%s", failure->topic);
@@ -204,11 +203,10 @@ decide(struct processor *processor, struct partition *partition, const struct re
                 replace_by_stub(&verdict, partition->unpublishable_why.text);
         else if (transaction_is_too_large(record->key.len + record->body.len))
                 replace_by_stub(&verdict, "it is larger than any broker accepts");
+        log_decision(processor, record, &verdict);
         result = batch_add(&processor->batch, processor->newest, processor->transaction, record, message,
                            &verdict, error);
         crash_point("after-produce");
-        if (result == 0)
-                log_decision(processor, record, &verdict);
         return result;
 }
 
@@ -325,8 +323,7 @@ processor_take(struct processor *processor, struct partition_list *partitions, r
 {
         enum processor_result result = take(processor, partitions, message, origin, error);
 
-        if (processor->transaction == NULL || !transaction_owns(processor->transaction, message))
-                rd_kafka_message_destroy(message);
+        rd_kafka_message_destroy(message);
         return result;
 }
 
@@ -400,7 +397,7 @@ static void
 note_refused(struct processor *processor)
 {
         struct partition *partition =
-            processor->n_refused == 1 ? partition_find(&processor->partitions, processor->refused->partition)
+            processor->n_refused == 1 ? partition_find(&processor->partitions, processor->refused.partition)
                                       : NULL;
         char quoted[LOG_QUOTED_SIZE];
 
@@ -409,10 +406,10 @@ note_refused(struct processor *processor)
          * committed without this one. A later one may be replaced, since it will be found again.
          */
         if (partition == NULL || (partition->unpublishable >= partition->decide_from &&
-                                  partition->unpublishable < processor->refused->offset))
+                                  partition->unpublishable < processor->refused.offset))
                 return;
-        partition->unpublishable = processor->refused->offset;
-        partition->unpublishable_ms = message_timestamp_ms(processor->refused);
+        partition->unpublishable = processor->refused.offset;
+        partition->unpublishable_ms = processor->refused.timestamp_ms;
         partition->unpublishable_why = processor->refused_why;
         log_error("Kafka refuses a record; putting a stub of it into quarantine partition=%" PRId32
                   " offset=%" PRId64 " reason=%s",

@@ -44,7 +44,7 @@ struct processor {
         struct decision_log decisions;
         /* Number of records of the open transaction that Kafka has refused for good, and an example. */
         size_t n_refused;
-        const rd_kafka_message_t *refused; /* the transaction's */
+        struct message_origin refused;
         struct error refused_why;
 };
 

@@ -14,6 +14,8 @@
 #define N_GIVEN_UP 200
 #define INIT_TIMEOUT_MS 60000
 
+static const struct message_origin origin;
+
 static void
 produce(struct transaction *transaction, const char *topic)
 {
@@ -21,7 +23,7 @@ produce(struct transaction *transaction, const char *topic)
         struct error error = {.text = ""};
         int result = transaction_produce(transaction, topic, (struct span){"key", 3},
                                          (struct span){value, sizeof(value) - 1}, rd_kafka_headers_new(0),
-                                         NULL, &error);
+                                         &origin, &error);
 
         ck_assert_msg(result == 0, "%s", error.text);
 }
@@ -155,7 +157,8 @@ START_TEST(test_value_of_a_stub_is_empty_and_not_null)
         ck_assert_msg(transaction_init(transaction, INIT_TIMEOUT_MS, &error) == 0, "%s", error.text);
         ck_assert_msg(transaction_begin(transaction, &error) == 0, "%s", error.text);
         ck_assert_int_eq(transaction_produce(transaction, topic, (struct span){NULL, 0},
-                                             (struct span){NULL, 0}, rd_kafka_headers_new(0), NULL, &error),
+                                             (struct span){NULL, 0}, rd_kafka_headers_new(0), &origin,
+                                             &error),
                          0);
         commit(transaction, loaded.config);
         transaction_free(transaction);
