@@ -227,9 +227,9 @@ next_message(struct consumer *consumer, int timeout_ms)
         rd_kafka_message_t *message;
         ssize_t n;
 
-        consumer_origins_polled(&consumer->origins);
         if (consumer->n_returned < consumer->n_ready)
                 return consumer->ready[consumer->n_returned++];
+        consumer_origins_polled(&consumer->origins);
         message = rd_kafka_consumer_poll(consumer->client, timeout_ms);
         consumer_origins_polled(&consumer->origins);
         if (message == NULL)
