@@ -227,7 +227,7 @@ next_message(struct consumer *consumer, int timeout_ms)
         rd_kafka_message_t *message;
         ssize_t n;
 
-        if (consumer->n_returned < consumer->n_ready)
+        if (consumer_has_polled(consumer))
                 return consumer->ready[consumer->n_returned++];
         consumer_origins_polled(&consumer->origins);
         message = rd_kafka_consumer_poll(consumer->client, timeout_ms);
@@ -240,6 +240,12 @@ next_message(struct consumer *consumer, int timeout_ms)
         fetch_ahead_took(&consumer->ahead, &message, 1);
         fetch_ahead_took(&consumer->ahead, consumer->ready, consumer->n_ready);
         return message;
+}
+
+int
+consumer_has_polled(const struct consumer *consumer)
+{
+        return consumer->n_returned < consumer->n_ready;
 }
 
 enum consumer_result

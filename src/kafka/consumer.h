@@ -56,6 +56,9 @@ enum consumer_result {
 enum consumer_result consumer_poll(struct consumer *consumer, int timeout_ms, rd_kafka_message_t **message,
                                    int32_t *partition, struct error *error) MUST_CHECK;
 
+/* Whether records wait that were polled with the last one: then consumer_poll() returns the next at once. */
+int consumer_has_polled(const struct consumer *consumer) MUST_CHECK;
+
 /**
  * consumer_assign(consumer, partitions, error):
  * Read these partitions only, from the offsets in the list. Returns 0, or -1 with the reason.

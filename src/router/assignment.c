@@ -238,31 +238,38 @@ take_answers(struct assignment *assignment)
         free(positions);
 }
 
-/* Ask for the positions that are due. Open records must be committed first: the answer depends on them. */
+/* Whether to ask for the position now. Open records must be committed first: the answer depends on them. */
+static int
+is_position_due(const struct partition *partition, int64_t now_ms)
+{
+        return partition->stage == PARTITION_UNPOSITIONED && partition->retry_ms <= now_ms &&
+               partition_open(partition) == 0;
+}
+
+/* Ask for the positions that are due. */
 static void
 ask(struct assignment *assignment)
 {
         const struct partition_list *partitions = assignment->partitions;
         int64_t now_ms = clock_monotonic_ms();
         struct position_question *questions;
-        size_t n = 0;
+        size_t n_due = 0, n = 0;
 
-        if (position_finder_is_busy(assignment->finder))
+        for (size_t i = 0; i < partitions->n; i++)
+                n_due += (size_t)is_position_due(partitions->items[i], now_ms);
+        if (n_due == 0 || position_finder_is_busy(assignment->finder))
                 return;
-        questions = mem_alloc(partitions->n * sizeof(*questions));
+        questions = mem_alloc(n_due * sizeof(*questions));
         for (size_t i = 0; i < partitions->n; i++) {
                 struct partition *partition = partitions->items[i];
 
-                if (partition->stage != PARTITION_UNPOSITIONED || partition->retry_ms > now_ms ||
-                    partition_open(partition) > 0)
+                if (!is_position_due(partition, now_ms))
                         continue;
                 partition->stage = PARTITION_ASKED;
                 questions[n++] = position_question(partition);
         }
-        if (n > 0) {
-                position_finder_ask(assignment->finder, questions, n);
-                assignment->asked_generation = assignment->generation;
-        }
+        position_finder_ask(assignment->finder, questions, n);
+        assignment->asked_generation = assignment->generation;
         free(questions);
 }
 

@@ -343,6 +343,33 @@ patience_ms(const struct loop *loop)
                    : POLL_MS;
 }
 
+/* What is to be done before records are polled. Returns 0, or -1 if none can be. */
+static int
+prepare(struct loop *loop)
+{
+        report(loop);
+        reload(loop);
+        if (loop->exit_status != 0 || prepare_member(loop) != 0)
+                return -1;
+        if (prepare_decider(loop) == 0 && loop->member.assigned != NULL) {
+                heartbeat_wait(&loop->status->heartbeat); /* for the files of the state */
+                assignment_start_reading(&loop->assignment, loop->member.consumer);
+                heartbeat_beat(&loop->status->heartbeat);
+        }
+        if (loop->exit_status != 0)
+                return -1;
+        follow(loop);
+        return 0;
+}
+
+/* Whether the next record of the open batch was polled with earlier ones, and nothing has happened since. */
+static int
+is_prepared(const struct loop *loop)
+{
+        return loop->processor.is_open && !loop->assignment.is_stale && loop->member.consumer != NULL &&
+               consumer_has_polled(loop->member.consumer);
+}
+
 /*
  * One iteration: one record, or the end of a batch. Each polls the consumer, even while waiting for other
  * events: a member that does not poll delays its group, and is removed from it eventually.
@@ -355,18 +382,8 @@ step(struct loop *loop)
         struct error error;
         enum consumer_result result;
 
-        report(loop);
-        reload(loop);
-        if (loop->exit_status != 0 || prepare_member(loop) != 0)
+        if (!is_prepared(loop) && prepare(loop) != 0)
                 return;
-        if (prepare_decider(loop) == 0 && loop->member.assigned != NULL) {
-                heartbeat_wait(&loop->status->heartbeat); /* for the files of the state */
-                assignment_start_reading(&loop->assignment, loop->member.consumer);
-                heartbeat_beat(&loop->status->heartbeat);
-        }
-        if (loop->exit_status != 0)
-                return;
-        follow(loop);
         result = consumer_poll(loop->member.consumer, patience_ms(loop), &message, &partition, &error);
         if (loop->member.has_changed)
                 on_change(loop);
