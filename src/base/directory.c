@@ -60,3 +60,17 @@ directory_lock(int directory)
         errno = reason;
         return -1;
 }
+
+int
+directory_is_below(const char *path, const char *directory)
+{
+        size_t len = strlen(directory);
+
+        return strncmp(path, directory, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+int
+directory_is_temporary(const char *path)
+{
+        return directory_is_below(path, "/tmp") || directory_is_below(path, "/var/tmp");
+}

@@ -39,14 +39,20 @@ explain_absence(const struct config *config, int reason)
         char *unit = command_unit(config->file);
 
         (void)command_fail(0,
-                           "gatepostd is not running: nobody listens at %s, which is listen in [admin] "
+                           "gatepostd is not running%s: nobody listens at %s, which is listen in [admin] "
                            "of %s (%s)",
+                           own_url_may_be_hidden(config, config->admin)
+                               ? ", or has a /tmp of its own, by PrivateTmp= of its unit"
+                               : "",
                            config->admin->text, config->file, strerror(reason));
         fprintf(stderr,
                 "    start it:             systemctl start %s\n"
                 "    or in the foreground: gatepostd -c %s\n"
                 "    see why it stopped:   systemctl status %s; journalctl -u %s\n",
                 unit, config->file, unit, unit);
+        if (own_url_may_be_hidden(config, config->admin))
+                fprintf(stderr,
+                        "    if it runs:           name a path in /run/gatepost instead, and restart it\n");
         free(unit);
         return EX_UNAVAILABLE;
 }

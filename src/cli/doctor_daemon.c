@@ -71,17 +71,6 @@ join_lines(const char *lines, char *text, size_t size)
         }
 }
 
-/* Nothing listens on the admin endpoint, but gatepostd has just answered for deliveries. */
-static void
-report_other_endpoint(struct doctor *doctor, const struct error *error)
-{
-        doctor_fail(doctor, EX_UNAVAILABLE,
-                    "%s: nothing listens there; gatepostd runs, but not with this `listen` of [admin], which "
-                    "only a restart applies, or a socket unit has another address",
-                    error->text);
-        doctor_remedy(doctor, "%s", doctor_restart(doctor));
-}
-
 /* Check that something listens. Returns whether it does. */
 static int
 check_connection(struct doctor *doctor)
@@ -101,9 +90,7 @@ check_connection(struct doctor *doctor)
         dial_close(&dial);
         if (result == 0)
                 doctor_pass(doctor, "connected");
-        else if (failure == DIAL_REFUSED && doctor->receives)
-                report_other_endpoint(doctor, &error);
-        else
+        else if (failure != DIAL_REFUSED || !doctor_socket_is_own(doctor, doctor->config->admin))
                 doctor_socket_report(doctor, doctor->config->admin, failure, &error);
         return result == 0;
 }

@@ -89,8 +89,6 @@ int doctor_spool_is_at(const struct json_value *spool, const char *path);
  */
 int doctor_spool_is_private(const struct json_value *spool);
 
-#define DOCTOR_SPOOL_PRIVATE "a directory of gatepostd's own, by PrivateTmp= of its unit or in a container"
-
 /* Return the number of deliveries in the spool of this machine's receiver. */
 double doctor_spool_count(const struct doctor *doctor);
 
@@ -115,6 +113,12 @@ void doctor_daemon_report_other(struct doctor *doctor, const char *seen, const s
 /* doctor_socket.c: Report that a socket of the daemon cannot be connected to. */
 void doctor_socket_report(struct doctor *doctor, const struct config_listen *listen,
                           enum dial_failure failure, const struct error *error);
+
+/*
+ * Nothing listens there. Report that gatepostd has the socket where only itself finds it. Returns whether it
+ * is so, as far as this user can see.
+ */
+int doctor_socket_is_own(struct doctor *doctor, const struct config_listen *listen);
 
 /*
  * Nothing listens there. Report where gatepostd listens instead, by its report: on the sockets of systemd,

@@ -311,7 +311,7 @@ check_directory(struct doctor *doctor, const struct identity *identity, const ch
 
         doctor_begin(doctor, "files", "%s", path);
         if (is_elsewhere(identity, path)) {
-                doctor_pass(doctor, "it is " DOCTOR_SPOOL_PRIVATE);
+                doctor_pass(doctor, "it is " DOCTOR_SIGHT_OWN);
         } else if (code == 0 && on == path && find_unreadable(identity, path, owns, file)) {
                 what = mem_printf("read %s, which is in it", file);
                 report_denied(doctor, identity, what, EACCES);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/doctor_sight.h"
 #include "cli/status.h"
 
 /*
@@ -43,7 +44,7 @@ describe(const struct doctor *doctor, const struct json_value *spool, const char
                 return mem_strdup(how);
         if (doctor_spool_is_private(spool))
                 return mem_printf(
-                    "a restart may delete the deliveries in %s, which is " DOCTOR_SPOOL_PRIVATE
+                    "a restart may delete the deliveries in %s, which is " DOCTOR_SIGHT_OWN
                     ": wait until @GATEPOST@ status shows none, and then: %s; or stop what sends "
                     "deliveries, copy it as root from /proc/PID/root%s, do that, and then: @GATEPOST@ spool "
                     "drain COPY",
@@ -79,7 +80,7 @@ guard_spool(const struct doctor *doctor, const struct json_value *status, const 
                 return mem_strdup(how);
         if (doctor_spool_is_private(spool))
                 return mem_printf("%s, if @GATEPOST@ status shows just before that the spool is empty: a "
-                                  "restart may delete %s, which is " DOCTOR_SPOOL_PRIVATE,
+                                  "restart may delete %s, which is " DOCTOR_SIGHT_OWN,
                                   how, directory);
         return mem_printf("%s, if @GATEPOST@ status shows just before that the spool is "
                           "empty: a restart does not drain %s%s",

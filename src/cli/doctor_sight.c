@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/account.h"
 #include "base/compiler.h"
+#include "base/directory.h"
 #include "base/mem.h"
 
 #define DAEMON "gatepostd"
@@ -30,9 +32,9 @@ read_process(const char *pid, const char *name, char *text, size_t size)
         return len;
 }
 
-/* Whether a process is a gatepostd of this user, and has the file among its arguments. */
+/* Whether a process is a gatepostd, of this user unless NULL, and has the file among its arguments. */
 static int
-is_daemon(const char *pid, uid_t uid, const char *file)
+is_daemon(const char *pid, const uid_t *uid, const char *file)
 {
         char text[COMMAND_LINE_SIZE];
         unsigned effective;
@@ -43,7 +45,8 @@ is_daemon(const char *pid, uid_t uid, const char *file)
                 return 0;
         (void)read_process(pid, "status", text, sizeof(text));
         line = strstr(text, "\nUid:");
-        if (line == NULL || sscanf(line, "\nUid: %*u %u", &effective) != 1 || effective != uid)
+        if (line == NULL || sscanf(line, "\nUid: %*u %u", &effective) != 1 ||
+            (uid != NULL && effective != *uid))
                 return 0;
         len = read_process(pid, "cmdline", text, sizeof(text));
         for (size_t i = 0; i < len; i += strlen(text + i) + 1) {
@@ -53,35 +56,49 @@ is_daemon(const char *pid, uid_t uid, const char *file)
         return 0;
 }
 
-void
-doctor_sight_find(const struct doctor *doctor, struct identity *identity)
+/* Return the path of the root directory of the gatepostd with the file, to be freed; NULL: not known. */
+static char *
+find_root(const char *file, const uid_t *uid)
 {
-        DIR *all = identity->is_running ? opendir("/proc") : NULL;
+        DIR *all = opendir("/proc");
         const struct dirent *entry;
+        char *root = NULL;
         size_t n = 0;
 
         while (all != NULL && (entry = readdir(all)) != NULL) {
-                if (entry->d_name[0] < '0' || entry->d_name[0] > '9' ||
-                    !is_daemon(entry->d_name, identity->uid, doctor->file))
+                if (entry->d_name[0] < '0' || entry->d_name[0] > '9' || !is_daemon(entry->d_name, uid, file))
                         continue;
-                free(identity->root);
-                identity->root = mem_printf("/proc/%s/root", entry->d_name);
+                free(root);
+                root = mem_printf("/proc/%s/root", entry->d_name);
                 n++;
         }
         if (all != NULL)
                 (void)closedir(all);
-        if (n == 1 && identity_try_at(identity->root, "/", F_OK) == 0)
-                return;
-        free(identity->root); /* which of them answers is not known, or its files cannot be looked at */
-        identity->root = NULL;
+        if (n == 1 && identity_try_at(root, "/", F_OK) == 0)
+                return root;
+        free(root); /* which of them answers is not known, or its files cannot be looked at */
+        return NULL;
 }
 
-static int
-is_below(const char *path, const char *directory)
+void
+doctor_sight_find(const struct doctor *doctor, struct identity *identity)
 {
-        size_t len = strlen(directory);
+        if (identity->is_running)
+                identity->root = find_root(doctor->file, &identity->uid);
+}
 
-        return strncmp(path, directory, len) == 0 && (path[len] == '/' || path[len] == '\0');
+int
+doctor_sight_is_own(const struct doctor *doctor, const char *path)
+{
+        char *root = find_root(doctor->file, NULL);
+        char *seen = mem_printf("%s%s", root == NULL ? "" : root, path);
+        struct stat its, ours;
+        int result = root != NULL && stat(seen, &its) == 0 &&
+                     (stat(path, &ours) != 0 || its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
+
+        free(seen);
+        free(root);
+        return result;
 }
 
 int
@@ -90,7 +107,7 @@ doctor_sight_is_private(const char *path)
         static const char *const hidden[] = {"/home", "/root", "/run/user"};
 
         for (size_t i = 0; i < ARRAY_LEN(hidden); i++) {
-                if (is_below(path, hidden[i]))
+                if (directory_is_below(path, hidden[i]))
                         return 1;
         }
         return 0;
@@ -110,8 +127,7 @@ doctor_sight_hides(const struct identity *identity, const char *path)
                 return 0;
         if (identity->root != NULL)
                 return identity_try_at(identity->root, path, F_OK) == ENOENT;
-        return is_of_unit(identity) &&
-               (doctor_sight_is_private(path) || is_below(path, "/tmp") || is_below(path, "/var/tmp"));
+        return is_of_unit(identity) && (doctor_sight_is_private(path) || directory_is_temporary(path));
 }
 
 int
@@ -119,5 +135,5 @@ doctor_sight_is_read_only(const struct identity *identity, const char *path, con
 {
         if (identity->root != NULL)
                 return identity_try_at(identity->root, on, W_OK) == EROFS && access(on, W_OK) == 0;
-        return is_of_unit(identity) && !is_below(path, STATE_DIRECTORY);
+        return is_of_unit(identity) && !directory_is_below(path, STATE_DIRECTORY);
 }

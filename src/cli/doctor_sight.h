@@ -13,6 +13,15 @@
 /* Set identity->root if the process of a running daemon with this file can be found. */
 void doctor_sight_find(const struct doctor *doctor, struct identity *identity);
 
+/*
+ * Whether the running gatepostd has a file at a path where this command has none, or another one. Only root
+ * can see that.
+ */
+int doctor_sight_is_own(const struct doctor *doctor, const char *path);
+
+/* To be said of the place of such a file. */
+#define DOCTOR_SIGHT_OWN "a directory of gatepostd's own, by PrivateTmp= of its unit or in a container"
+
 /* Whether gatepostd does not see a file or directory that exists. */
 int doctor_sight_hides(const struct identity *identity, const char *path);
 

@@ -1,15 +1,65 @@
 #include "cli/doctor_daemon.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <sysexits.h>
+#include <unistd.h>
+
+#include "base/directory.h"
+#include "base/mem.h"
+#include "cli/doctor_sight.h"
+#include "cli/own_url.h"
 
 /* Sockets of gatepostd that cannot be connected to: why, and where gatepostd listens instead. */
+
+#define RESTART "systemctl restart @UNIT@ (a changed `listen` needs a restart)"
 
 const char *
 doctor_socket_finder(const struct config_listen *listen)
 {
         return listen->address.ss_family == AF_UNIX ? "ss -lxp" : "ss -ltnp";
+}
+
+/* Return how to put a socket where other programs find it, too, to be freed. */
+static char *
+explain_move(struct doctor *doctor, const struct config_listen *listen)
+{
+        return mem_printf("name a path in /run/gatepost as `listen` in [%s] of %s, and then: %s",
+                          listen == doctor->config->admin ? "admin" : "receiver", doctor->file,
+                          doctor_restart_as(doctor, RESTART));
+}
+
+/* Whether gatepostd may have a socket that this command does not find, and cannot look for. */
+static int
+may_be_own(const struct doctor *doctor, const struct config_listen *listen)
+{
+        return geteuid() != 0 && own_url_may_be_hidden(doctor->config, listen);
+}
+
+/* Return that as a reason why it is not found, or "". */
+static const char *
+doubt(const struct doctor *doctor, const struct config_listen *listen)
+{
+        return may_be_own(doctor, listen) ? ", or the socket is in " DOCTOR_SIGHT_OWN
+                                            ", which gatepost doctor sees as root"
+                                          : "";
+}
+
+/* Nothing listens on the admin endpoint, but gatepostd has just answered for deliveries. */
+static void
+report_other_endpoint(struct doctor *doctor, const struct error *error)
+{
+        const struct config_listen *admin = doctor->config->admin;
+        char *move = may_be_own(doctor, admin) ? explain_move(doctor, admin) : NULL;
+
+        doctor_fail(doctor, EX_UNAVAILABLE,
+                    "%s: nothing listens there; gatepostd runs, but not with this `listen` of [admin], which "
+                    "only a restart applies, or a socket unit has another address%s",
+                    error->text, doubt(doctor, admin));
+        doctor_remedy(doctor, "%s", move == NULL ? doctor_restart(doctor) : move);
+        free(move);
 }
 
 void
@@ -30,10 +80,14 @@ doctor_socket_report(struct doctor *doctor, const struct config_listen *listen, 
                               doctor_socket_finder(listen));
                 return;
         }
+        if (listen == doctor->config->admin && doctor->receives) {
+                report_other_endpoint(doctor, error);
+                return;
+        }
         doctor_fail(doctor, EX_UNAVAILABLE,
                     "%s: nothing listens there; gatepostd does not run, or with another configuration, or a "
-                    "socket unit has another address",
-                    error->text);
+                    "socket unit has another address%s",
+                    error->text, doubt(doctor, listen));
         doctor_remedy(doctor, "start it: systemctl start @UNIT@; if it does not start: journalctl -u @UNIT@");
 }
 
@@ -67,6 +121,57 @@ list_listeners(const struct json_value *loaded, char *text, size_t size, int *is
         return text[0] != '\0';
 }
 
+/* Whether gatepostd listens at the address of a listener, by its report. */
+static int
+is_listed(const struct doctor *doctor, const struct config_listen *listen)
+{
+        struct json_value *status = doctor_daemon_status(doctor);
+        const struct json_value *listeners =
+            json_tree_get(json_tree_get(status, "configuration"), "listeners");
+        int result = 0;
+
+        for (const struct json_value *each = listeners == NULL ? NULL : listeners->first;
+             each != NULL && doctor_daemon_other(doctor, status) == NULL; each = each->next) {
+                const char *address = json_tree_text(each, "address");
+
+                result |= address != NULL && strcmp(address, listen->text) == 0;
+        }
+        json_tree_free(status);
+        return result;
+}
+
+/* Report that gatepostd has a socket that this command does not find, as root has seen or by its report. */
+static void
+report_own(struct doctor *doctor, const struct config_listen *listen, const char *path, int is_seen)
+{
+        char *first = directory_is_temporary(path) ? explain_move(doctor, listen)
+                      : is_seen                    ? NULL
+                                : mem_printf("if it was deleted: %s", doctor_restart(doctor));
+
+        doctor_fail(doctor, EX_CONFIG,
+                    "nothing listens there: the socket of gatepostd is in " DOCTOR_SIGHT_OWN
+                    ", where other programs do not find it%s",
+                    is_seen ? "" : ", or was deleted");
+        doctor_remedy(
+            doctor,
+            "%s%sif gatepostd runs in a container, run gatepost doctor there, or mount the directory "
+            "of the socket here, too",
+            first == NULL ? "" : first, first == NULL ? "" : "; ");
+        free(first);
+}
+
+int
+doctor_socket_is_own(struct doctor *doctor, const struct config_listen *listen)
+{
+        const char *path = ((const struct sockaddr_un *)&listen->address)->sun_path;
+        int is_seen = listen->address.ss_family == AF_UNIX && doctor_sight_is_own(doctor, path);
+
+        if (listen->address.ss_family != AF_UNIX || (!is_seen && !is_listed(doctor, listen)))
+                return 0;
+        report_own(doctor, listen, path, is_seen);
+        return 1;
+}
+
 int
 doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *listen)
 {
@@ -94,10 +199,7 @@ doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *liste
                             "`listen`",
                             doctor->file);
                 else
-                        doctor_remedy(doctor, "%s",
-                                      doctor_restart_as(
-                                          doctor,
-                                          "systemctl restart @UNIT@ (a changed `listen` needs a restart)"));
+                        doctor_remedy(doctor, "%s", doctor_restart_as(doctor, RESTART));
         }
         json_tree_free(status);
         return is_other || is_elsewhere;

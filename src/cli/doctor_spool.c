@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 #include <sysexits.h>
 
+#include "cli/doctor_sight.h"
 #include "cli/status.h"
 
 /*
@@ -146,7 +147,7 @@ check_private(struct doctor *doctor)
                 return;
         begin(doctor);
         doctor_warn(doctor,
-                    "it is " DOCTOR_SPOOL_PRIVATE ", and may be deleted when gatepostd stops, with the "
+                    "it is " DOCTOR_SIGHT_OWN ", and may be deleted when gatepostd stops, with the "
                     "deliveries in it (%.0f now): name a directory below /var/lib/gatepost; in a container, "
                     "one on a volume, and run gatepost doctor there",
                     of(doctor, "records"));

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "base/directory.h"
 #include "base/mem.h"
 
 int
@@ -46,4 +47,11 @@ own_url_address(const struct config_listen *listen, struct own_address *own)
                                       .ai_addr = (struct sockaddr *)&own->storage,
                                       .ai_addrlen = listen->address_len};
         return listen->address.ss_family != AF_UNIX && in->sin_port == 0 ? -1 : 0;
+}
+
+int
+own_url_may_be_hidden(const struct config *config, const struct config_listen *listen)
+{
+        return listen->address.ss_family == AF_UNIX && !directory_is_temporary(config->file) &&
+               directory_is_temporary(((const struct sockaddr_un *)&listen->address)->sun_path);
 }

@@ -9,7 +9,7 @@ import pytest
 from cluster import Cluster
 
 import waiting
-from checkup import EX_NOPERM, OTHER_SECRET, by_sockets, examine, expect, file_of, status_of, told_of_files
+from checkup import EX_CONFIG, EX_NOPERM, EX_UNAVAILABLE, OTHER_SECRET, by_sockets, examine, expect, file_of, status_of, told_of_files
 from installation import Installation
 from proxy import Proxies
 from reloading import reload, send_sighup
@@ -26,8 +26,17 @@ def place():
         yield pathlib.Path(name)
 
 
-def start_in_sandbox(installation, place, mounts, kafka=None, **receiver):
-    """A daemon of nobody, with all its files in `place`; `mounts` makes the sandbox. kafka are properties, others options of the receiver."""
+@pytest.fixture
+def place_outside():
+    """One that is not below /tmp."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+        pathlib.Path(name).chmod(0o755)
+        yield pathlib.Path(name)
+
+
+def start_in_sandbox(installation, place, mounts, kafka=None, own=None, **receiver):
+    """A daemon of nobody, with all its files in `place`; `mounts` makes the sandbox. kafka are properties, others options of the receiver.
+    own is a section and the path of its socket that only the daemon sees."""
     config = by_sockets(installation)
     config["kafka"].update(kafka or {})
     config["receiver"].update(receiver)
@@ -36,11 +45,15 @@ def start_in_sandbox(installation, place, mounts, kafka=None, **receiver):
     config.directory.mkdir()
     for section, name in (("receiver", "receiver.sock"), ("admin", "admin.sock")):
         config[section]["listen"] = f"unix:{config.directory}/{name}"
+    if own:
+        config[own[0]]["listen"] = f"unix:{own[1]}"
     config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET)
     daemon = installation.daemon(config)
     daemon.wrapper = ["unshare", "--mount", "sh", "-ec", f'chown -R nobody:nogroup {config.directory}; {mounts}; '
                       'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"', "sh"]
-    daemon.start().wait_until_ready()
+    daemon.start()
+    if own is None:
+        daemon.wait_until_ready()
     return daemon
 
 
@@ -203,3 +216,31 @@ def test_spool_in_the_tmp_of_the_unit(place, proxied, has_another):
     assert done.returncode == 0 and not list(copy.glob("*.spool")), done
     assert [each.value for each in installation.kafka.read(installation.kafka.deliveries)] == [delivery.body]
     held.release()
+
+
+@pytest.mark.parametrize("is_root", [True, False], ids=["root", "nobody"])
+@pytest.mark.parametrize("section", ["receiver", "admin"])
+def test_socket_in_the_tmp_of_the_unit(place, place_outside, installation, section, is_root):
+    """No restart brings it here. Without root, the report of gatepostd tells, as long as it can be asked."""
+    tmp = place / "tmp"
+    tmp.mkdir()
+    path = tmp / "x.sock"
+    daemon = start_in_sandbox(installation, place_outside, f"mount -t tmpfs -o mode=1777 none {tmp}", own=(section, path))
+    file = file_of(daemon)
+    user = [] if is_root else ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    step = f"{'listen' if section == 'receiver' else 'daemon'} unix:{path}: "
+    own = "in a directory of gatepostd's own, by PrivateTmp= of its unit or in a container"
+    checkup = examine(installation, file, "--no-send", wrapper=user)
+    if section == "admin" and not is_root:
+        expect(checkup, EX_UNAVAILABLE, step, "gatepostd runs, but not with this `listen`", f", or the socket is {own}, which gatepost doctor sees as root; ",
+               f"remedy: name a path in /run/gatepost as `listen` in [admin] of {file}, and then: systemctl restart gatepostd")
+    else:
+        expect(checkup, EX_CONFIG, f"{step}nothing listens there: the socket of gatepostd is {own}, where other programs do not find it"
+               f"{'' if is_root else ', or was deleted'}; remedy: name a path in /run/gatepost as `listen` in [{section}] of {file}, and then: "
+               "systemctl restart gatepostd (a changed `listen` needs a restart)",
+               "; if gatepostd runs in a container, run gatepost doctor there, or mount the directory of the socket here, too")
+    if section == "admin":
+        done = installation.gatepost("status", config=file, wrapper=user)
+        assert done.returncode == EX_UNAVAILABLE, done
+        assert f"gatepostd is not running, or has a /tmp of its own, by PrivateTmp= of its unit: nobody listens at unix:{path}, " in done.stderr
+        assert "if it runs:           name a path in /run/gatepost instead, and restart it" in done.stderr.splitlines()[-1]
