@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "base/directory.h"
 #include "base/mem.h"
 
 int
@@ -52,6 +51,6 @@ own_url_address(const struct config_listen *listen, struct own_address *own)
 int
 own_url_may_be_hidden(const struct config *config, const struct config_listen *listen)
 {
-        return listen->address.ss_family == AF_UNIX && !directory_is_temporary(config->file) &&
-               directory_is_temporary(((const struct sockaddr_un *)&listen->address)->sun_path);
+        return listen->address.ss_family == AF_UNIX &&
+               config_may_be_private(config, ((const struct sockaddr_un *)&listen->address)->sun_path);
 }

@@ -30,10 +30,7 @@ struct own_address {
 /* Set the address that reaches a listener from this machine. Returns 0, or -1 when its port is 0. */
 int own_url_address(const struct config_listen *listen, struct own_address *own) MUST_CHECK;
 
-/*
- * Whether it is a Unix-domain socket below /tmp or /var/tmp, of which gatepostd may have its own; not with a
- * file that is there, too, and that it reads.
- */
+/* Whether it is a Unix-domain socket for which config_may_be_private() holds. */
 int own_url_may_be_hidden(const struct config *config, const struct config_listen *listen);
 
 #endif

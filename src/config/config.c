@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "base/mem.h"
 #include "config/secrets.h"
 
@@ -158,6 +159,12 @@ config_receive_needed(const struct config *config, int64_t max_record)
         int64_t fetched = fetch_bytes(config);
 
         return (max_record < fetched ? fetched : max_record) + CONFIG_ANSWER_BYTES;
+}
+
+int
+config_may_be_private(const struct config *config, const char *path)
+{
+        return directory_is_temporary(path) && !directory_is_temporary(config->files[0].path);
 }
 
 char *

@@ -178,6 +178,12 @@ int config_print(const char *file, int json, FILE *out) MUST_CHECK;
 /* Return the largest size of a record, which topics must allow: max_body and 64 KiB for headers. */
 int64_t config_max_record(const struct config *config);
 
+/*
+ * Return whether the unit that reads the file may have a directory of its own for a path, which is below /tmp
+ * or /var/tmp (PrivateTmp=). A file that is there itself is read by no such unit.
+ */
+int config_may_be_private(const struct config *config, const char *path);
+
 /* Return the value of a property in [kafka], or NULL. */
 const char *config_property(const struct config *config, const char *name);
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 
 #include "base/mem.h"
 #include "base/number.h"
@@ -222,6 +223,42 @@ warn_about_spool(const struct config *config, struct problems *problems)
                               number_format_duration(config->dedup_window_ms / 2, half));
 }
 
+/* The units have PrivateTmp=yes. */
+static void
+warn_about_directory(const struct config *config, const char *option, const char *path, size_t line,
+                     struct problems *problems)
+{
+        if (path != NULL && config_may_be_private(config, path))
+                problems_warn(problems, line,
+                              "%s: %.200s: the systemd units have a /tmp and a /var/tmp of their own, which "
+                              "are deleted when gatepostd stops; use /var/lib/gatepost/%s",
+                              option, path, option);
+}
+
+static void
+warn_about_socket(const struct config *config, const struct config_listen *listen, const char *name,
+                  struct problems *problems)
+{
+        const char *path = ((const struct sockaddr_un *)&listen->address)->sun_path;
+
+        if (listen->address.ss_family == AF_UNIX && config_may_be_private(config, path))
+                problems_warn(problems, listen->line,
+                              "listen: %s: the systemd units have a /tmp and a /var/tmp of their own, where "
+                              "other programs do not find the socket; use unix:/run/gatepost/%s.sock",
+                              listen->text, name);
+}
+
+static void
+warn_about_temporary(const struct config *config, struct problems *problems)
+{
+        warn_about_directory(config, "spool", config->spool, config->spool_line, problems);
+        warn_about_directory(config, "state", config->state, config->state_line, problems);
+        for (size_t i = 0; i < config->n_listen && (config->roles & CONFIG_RECEIVER); i++)
+                warn_about_socket(config, &config->listen[i], "receiver", problems);
+        if (config->admin != NULL)
+                warn_about_socket(config, config->admin, "admin", problems);
+}
+
 /* Return the line of a trusted_proxy that is any address, or 0. */
 static size_t
 line_of_any_proxy(const struct ini *ini)
@@ -297,6 +334,7 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
         if (config->roles & CONFIG_ROUTER)
                 warn_about_window(config, ini, problems);
         warn_about_spool(config, problems);
+        warn_about_temporary(config, problems);
         warn_about_admin(config, problems);
         warn_about_tolerances(config, ini, problems);
         warn_about_secrets(config, ini, problems);

@@ -290,8 +290,8 @@ def written(section, added):
 @pytest.fixture
 def check(tmp_path):
     """Have the daemon and the command line check a text; both must say the same. Returns the exit status and the problems."""
-    def run(text):
-        path = tmp_path / "gatepost.conf"
+    def run(text, directory=tmp_path):
+        path = directory / "gatepost.conf"
         path.write_text(text)
         path.chmod(0o600)
         outcomes = []
@@ -341,6 +341,23 @@ def test_doubtful_configuration_passes_with_a_warning(check, section, added, wor
     assert words in found[0][1], errors
     assert int(found[0][0]) in lines_with(text, section, added.split("|")), (text, errors)
     assert "7d8f" not in errors
+
+
+@pytest.mark.parametrize("section, option, value, instead", [
+    ("receiver", "spool", "/var/tmp/gatepost-spool", "/var/lib/gatepost/spool"),
+    ("router", "state", "/tmp/gatepost-state", "/var/lib/gatepost/state"),
+    ("receiver", "listen", "unix:/tmp/x.sock", "unix:/run/gatepost/receiver.sock"),
+    ("admin", "listen", "unix:/var/tmp/x.sock", "unix:/run/gatepost/admin.sock"),
+])
+def test_path_that_the_units_have_for_themselves(check, section, option, value, instead):
+    """A file in /tmp is of an experiment, which no unit reads."""
+    text = written(section, f"{option} = {value}" + "|spool_max = 1MiB" * (option == "spool"))
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as outside:
+        status, problems = check(text, pathlib.Path(outside))
+    (problem,) = problems
+    assert status == 0 and f": warning: {option}: {value}: the systemd units have a /tmp and a /var/tmp of their own, " in problem
+    assert problem.endswith(f"; use {instead}") and int(problem.split(":")[1]) in lines_with(text, section, [f"{option} = {value}"])
+    assert check(text) == (0, [])
 
 
 @pytest.mark.parametrize("quote", ['"', "'"])
