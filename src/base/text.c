@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/mem.h"
 
 #define CLOSEST_MAX_LEN 63
 
@@ -185,4 +186,26 @@ text_closest(const char *name, const char *const *candidates, size_t n)
                 }
         }
         return closest;
+}
+
+char *
+text_for_shell(const char *text)
+{
+        static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/:,+@%";
+        static const char quote[] = "'\\''";
+        size_t len = strlen(text);
+        char *word, *end;
+
+        if (len > 0 && strspn(text, plain) == len)
+                return mem_strdup(text);
+        end = word = mem_alloc(len * strlen(quote) + sizeof("''"));
+        *end++ = '\'';
+        for (; *text != '\0'; text++) {
+                if (*text == '\'')
+                        end = stpcpy(end, quote);
+                else
+                        *end++ = *text;
+        }
+        *end = '\'';
+        return word;
 }

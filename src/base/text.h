@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/compiler.h"
+
 /**
  * text_is_utf8(text, len):
  * Return whether the bytes are well-formed UTF-8 (RFC 3629): no overlong forms, no surrogates, no code point
@@ -32,5 +34,11 @@ void text_print_column(const char *text, size_t len, size_t width);
  * over 63 bytes match nothing.
  */
 const char *text_closest(const char *name, const char *const *candidates, size_t n);
+
+/*
+ * Return a text as one word of a shell's command: as it is, or in single quotes if the shell would read it
+ * otherwise. The caller frees it.
+ */
+char *text_for_shell(const char *text) MUST_CHECK;
 
 #endif

@@ -36,7 +36,7 @@ find_endpoint(const struct config *config, struct own_url *endpoint)
 static int
 explain_absence(const struct config *config, int reason)
 {
-        char *unit = command_unit(config->file);
+        char *unit = command_unit(config->file), *file = text_for_shell(config->file);
 
         (void)command_fail(0,
                            "gatepostd is not running%s: nobody listens at %s, which is listen in [admin] "
@@ -49,10 +49,11 @@ explain_absence(const struct config *config, int reason)
                 "    start it:             systemctl start %s\n"
                 "    or in the foreground: gatepostd -c %s\n"
                 "    see why it stopped:   systemctl status %s; journalctl -u %s\n",
-                unit, config->file, unit, unit);
+                unit, file, unit, unit);
         if (own_url_may_be_hidden(config, config->admin))
                 fprintf(stderr,
                         "    if it runs:           name a path in /run/gatepost instead, and restart it\n");
+        free(file);
         free(unit);
         return EX_UNAVAILABLE;
 }

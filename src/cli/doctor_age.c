@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -248,6 +249,16 @@ report_replaced(struct doctor *doctor)
         return 1;
 }
 
+static void
+report_other_file(struct doctor *doctor, const char *other)
+{
+        char *command = config_command(other);
+
+        doctor_warn(doctor, "gatepostd has loaded %s, not %s: examine that one, %s doctor, or: %s", other,
+                    doctor->file, command, doctor_restart_as(doctor, "restart gatepostd with this one"));
+        free(command);
+}
+
 /* Report which file the daemon has not read as it is now. Returns whether there is one. */
 static int
 report_changed(struct doctor *doctor)
@@ -257,11 +268,7 @@ report_changed(struct doctor *doctor)
 
         doctor->is_daemon_outdated = changed != NULL;
         if (changed != NULL && has_other_file(doctor))
-                doctor_warn(
-                    doctor,
-                    "gatepostd has loaded %s, not %s: examine that one, gatepost -c %s doctor, or: %s",
-                    changed, doctor->file, changed,
-                    doctor_restart_as(doctor, "restart gatepostd with this one"));
+                report_other_file(doctor, changed);
         else if (refused != NULL)
                 report_refused(doctor, changed, of_kafka, refused);
         else if (of_kafka != NULL)

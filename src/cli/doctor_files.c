@@ -117,9 +117,8 @@ doctor_files_advise(struct doctor *doctor, const char *path)
 
         doctor_remedy(doctor,
                       "run it as a user who may %s %s, such as the daemon's: sudo -u " ACCOUNT_SERVICE_USER
-                      " gatepost -c %s doctor; if the daemon cannot either: %s (you are %s)",
-                      is_closed ? "enter" : "read", is_closed ? directory : "it", doctor->file, way,
-                      user_name());
+                      " @GATEPOST@ doctor; if the daemon cannot either: %s (you are %s)",
+                      is_closed ? "enter" : "read", is_closed ? directory : "it", way, user_name());
         free(way);
 }
 

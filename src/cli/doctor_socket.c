@@ -68,8 +68,7 @@ doctor_socket_report(struct doctor *doctor, const struct config_listen *listen, 
 {
         if (failure == DIAL_DENIED) {
                 doctor_fail(doctor, EX_NOPERM, "%s: this user may not connect to the socket", error->text);
-                doctor_remedy(doctor, "run it as the daemon's user: sudo -u gatepost gatepost -c %s doctor",
-                              doctor->file);
+                doctor_remedy(doctor, "run it as the daemon's user: sudo -u gatepost @GATEPOST@ doctor");
                 return;
         }
         if (failure != DIAL_REFUSED) {

@@ -6,6 +6,7 @@
 
 #include "base/directory.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "config/secrets.h"
 
 #define HEADERS_BYTES 65536
@@ -170,8 +171,12 @@ config_may_be_private(const struct config *config, const char *path)
 char *
 config_command(const char *file)
 {
-        return strcmp(file, CONFIG_DEFAULT_FILE) == 0 ? mem_strdup("gatepost")
-                                                      : mem_printf("gatepost -c %s", file);
+        char *word = text_for_shell(file);
+        char *command = strcmp(file, CONFIG_DEFAULT_FILE) == 0 ? mem_strdup("gatepost")
+                                                               : mem_printf("gatepost -c %s", word);
+
+        free(word);
+        return command;
 }
 
 const struct config_source *

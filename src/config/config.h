@@ -27,7 +27,10 @@ enum config_role { CONFIG_RECEIVER = 1, CONFIG_ROUTER = 2 };
 /* The configuration, unless -c names another. */
 #define CONFIG_DEFAULT_FILE SYSCONFDIR "/gatepost/gatepost.conf"
 
-/* Return how to call gatepost with a configuration file: `gatepost`, or `gatepost -c FILE`. To be freed. */
+/*
+ * Return how to call gatepost with a configuration file, for a shell: `gatepost`, or `gatepost -c FILE`. The
+ * caller frees it.
+ */
 char *config_command(const char *file);
 
 #define CONFIG_LISTEN_MAX 64

@@ -185,10 +185,10 @@ topics_check(const struct config *config, const struct topic_need *need, const s
                 return;
         }
         if (!state->exists) {
-                int is_default = strcmp(config->file, CONFIG_DEFAULT_FILE) == 0;
+                char *command = config_command(config->file);
 
-                report(&check, 1, "the topic is missing; create it: gatepost %s%s%stopics create",
-                       is_default ? "" : "-c ", is_default ? "" : config->file, is_default ? "" : " ");
+                report(&check, 1, "the topic is missing; create it: %s topics create", command);
+                free(command);
                 return;
         }
         if (!state->settings_known) {

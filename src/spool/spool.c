@@ -9,6 +9,7 @@
 #include "base/directory.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "spool/spool_directory.h"
 
 struct spool {
@@ -108,14 +109,16 @@ describe(const struct spool *spool)
 {
         char *path = spool_directory_find(spool->directory);
         char *command = config_command(spool->file == NULL ? CONFIG_DEFAULT_FILE : spool->file);
+        char *word = path == NULL ? NULL : text_for_shell(path);
         char *remedy = path == NULL
                            ? mem_printf("put the directory back that was at %s, and drain it", spool->path)
-                           : mem_printf("%s spool drain %s", command, path);
+                           : mem_printf("%s spool drain %s", command, word);
         struct place place;
 
         (void)log_quote(spool->path, place.directory);
         (void)log_quote(remedy, place.remedy);
         free(remedy);
+        free(word);
         free(command);
         free(path);
         return place;

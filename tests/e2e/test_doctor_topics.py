@@ -1,12 +1,15 @@
 """gatepost doctor: topics and their replicas."""
 
+import subprocess
+
 import pytest
 from cluster import Cluster
 
 import protocol
 import waiting
 from checkup import EX_CONFIG, EX_UNAVAILABLE, by_sockets, examine, expect, file_of
-from installation import Installation
+from daemon import ENVIRONMENT
+from installation import BUILD, Installation
 
 
 def test_missing_topic(installation):
@@ -16,6 +19,19 @@ def test_missing_topic(installation):
     checkup = examine(installation, config)
     expect(checkup, EX_CONFIG, f"topic {installation.prefix}.everything", "the topic is missing; remedy: gatepost -c ")
     assert checkup.cause.endswith(" topics create") and checkup.cause.count("topics create") == 1
+
+
+def test_advised_command_can_be_pasted_into_a_shell(installation):
+    """With any name of the file."""
+    config = by_sockets(installation)
+    file = config.write("the 'gateway' of $HOME; exit 3 #.conf")
+    expect(examine(installation, file), EX_CONFIG, "the topic is missing; remedy: gatepost -c '")
+    command = examine(installation, file).cause.partition("; remedy: ")[2]
+    environment = ENVIRONMENT | {"PATH": f"{BUILD}:{ENVIRONMENT['PATH']}"}
+    done = subprocess.run(["sh", "-c", f"{command} --partitions 1 --replication-factor 1"], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=60, env=environment)
+    assert done.returncode == 0, done
+    assert "topic is missing" not in examine(installation, file).cause
 
 
 def test_short_retention(installation):
