@@ -28,18 +28,11 @@ is_drained(const struct config *config, const struct json_value *spool, const ch
 
 /* Return what to do, a restart in this way included, when the spool has deliveries; to be freed. */
 static char *
-describe(const struct doctor *doctor, const struct json_value *spool, const char *how)
+describe(const struct doctor *doctor, const struct json_value *spool, const char *directory, const char *how)
 {
         const struct config *config = doctor->config;
-        const char *directory = json_tree_text(spool, "directory");
         int is_in_place = status_flag(spool, "inPlace");
 
-        if (directory == NULL) /* before version 0.2.0 */
-                return mem_printf(
-                    "its spool has deliveries, which a restart drains only with the same "
-                    "`spool`: if that changes, wait until @GATEPOST@ status shows none, or drain "
-                    "the old directory afterwards with @GATEPOST@ spool drain; %s",
-                    how);
         if (is_drained(config, spool, directory))
                 return mem_strdup(how);
         if (doctor_spool_is_private(spool))
@@ -74,9 +67,11 @@ guard_spool(const struct doctor *doctor, const struct json_value *status, const 
         const struct json_value *spool = json_tree_get(status, "spool");
         const char *directory = json_tree_text(spool, "directory");
 
+        if (directory == NULL) /* no spool */
+                return mem_strdup(how);
         if (status_number(spool, "segments") + status_number(spool, "records") > 0)
-                return describe(doctor, spool, how);
-        if (directory == NULL || is_drained(doctor->config, spool, directory))
+                return describe(doctor, spool, directory, how);
+        if (is_drained(doctor->config, spool, directory))
                 return mem_strdup(how);
         if (doctor_spool_is_private(spool))
                 return mem_printf("%s, if @GATEPOST@ status shows just before that the spool is empty: a "

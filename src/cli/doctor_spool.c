@@ -21,13 +21,11 @@ of(const struct doctor *doctor, const char *name)
         return status_number(json_tree_get(doctor->status, "spool"), name);
 }
 
-/* Whether the daemon's directory has another place, or none; older ones do not say. */
+/* Whether the daemon's directory has another place, or none. */
 static int
 is_displaced(const struct doctor *doctor)
 {
-        const struct json_value *spool = json_tree_get(doctor->status, "spool");
-
-        return json_tree_get(spool, "inPlace") != NULL && !status_flag(spool, "inPlace");
+        return !status_flag(json_tree_get(doctor->status, "spool"), "inPlace");
 }
 
 int
@@ -69,9 +67,7 @@ place_of(const struct doctor *doctor)
 {
         const char *path = json_tree_text(json_tree_get(doctor->status, "spool"), "directory");
 
-        if (path != NULL)
-                return path;
-        return doctor->config->spool == NULL ? "" : doctor->config->spool; /* before version 0.2.0 */
+        return path == NULL ? "" : path;
 }
 
 static void

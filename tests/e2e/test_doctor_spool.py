@@ -253,13 +253,18 @@ def test_damaged_segment_is_a_warning(installation):
     assert warning.startswith(f"! spool {spool}: 1 damaged segments, ") and "gatepost spool check" in warning
 
 
+def report_of(spool, **members):
+    """The member spool of /status."""
+    return {"directory": str(spool), "inPlace": True} | members
+
+
 def test_segments_that_are_not_read_are_a_warning(offline, service):
     """The records in them are not counted: 0 deliveries would seem to wait."""
     config = offline.config("router")
     config["admin"]["listen"] = service.url.split("/")[2]
     config.sections["receiver"] = {"spool": config.directory / "spool"}
     file = str(config.write())
-    checkup = with_status(offline, service, file, {"file": file}, spool={"uncountedSegments": 2, "records": 3})
+    checkup = with_status(offline, service, file, {"file": file}, spool=report_of(config.directory / "spool", uncountedSegments=2, records=3))
     assert any(line.startswith(f"! spool {config.directory}/spool: 2 segments of an earlier process are not read yet, and the deliveries in "
                                "them wait, besides 3 others; ") for line in checkup.lines), checkup.lines
 
@@ -277,7 +282,7 @@ def with_spool(offline, service):
 @pytest.mark.parametrize("taken, is_short", [(0, True), (2**49, False)], ids=["short", "enough"])
 def test_disk_with_less_room_than_the_spool_may_take(offline, service, taken, is_short):
     file, spool = with_spool(offline, service)
-    checkup = with_status(offline, service, file, {"file": file}, spool={"limitBytes": 2**49, "bytes": taken, "records": 0})
+    checkup = with_status(offline, service, file, {"file": file}, spool=report_of(spool, limitBytes=2**49, bytes=taken, records=0))
     assert f"✓ spool {spool}: 0 deliveries wait" in checkup.lines
     warnings = [line for line in checkup.having("!") if line.startswith(f"! spool {spool}: its disk has ")]
     assert len(warnings) == is_short and all("MiB left, and the spool may take 536870912 MiB more: " in line for line in warnings)
@@ -287,6 +292,6 @@ def test_disk_with_less_room_than_the_spool_may_take(offline, service, taken, is
 def test_disk_without_an_inode_for_the_spool(offline, service, inodes):
     file, spool = with_spool(offline, service)
     mount = ["unshare", "--mount", "sh", "-ec", f'mount -t tmpfs -o nr_inodes={inodes} none {spool}; exec "$@"', "sh"]
-    checkup = with_status(offline, service, file, {"file": file}, lambda *given: examine(*given, wrapper=mount), spool={"records": 0})
+    checkup = with_status(offline, service, file, {"file": file}, lambda *given: examine(*given, wrapper=mount), spool=report_of(spool, records=0))
     assert [line.partition(": ")[2] for line in checkup.having("!") if line.startswith("! spool ")] == [
         "its file system has no inode left (df -i): deliveries that come when Kafka is away are answered 503; delete files"] * (inodes == 1)
