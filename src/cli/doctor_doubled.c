@@ -11,46 +11,12 @@
 #define COMMON_SIZE 300
 #define PLAIN_MAX 250
 
-size_t
-doctor_doubled_stem(const char *event)
-{
-        size_t len = strlen(event);
-
-        return len > 2 && strcmp(event + len - 2, ".*") == 0 ? len - 2 : len;
-}
-
-/*
- * Whether an event has all kinds of another one: * has all, and x.* has x and what begins with x and a dot.
- * The name of a kind may begin with that of another one: reporting_batch.deadline.missed is not in
- * reporting_batch.deadline.
- */
-static int
-covers(const char *event, const char *other)
-{
-        size_t len = doctor_doubled_stem(event);
-
-        if (strcmp(event, "*") == 0 || strcmp(event, other) == 0)
-                return 1;
-        return event[len] != '\0' && strncmp(event, other, len) == 0 &&
-               (doctor_doubled_stem(other) == len || other[len] == '.');
-}
-
-static int
-has_event(const struct subscription_view *view, const char *event)
-{
-        for (size_t i = 0; i < view->n_events; i++) {
-                if (covers(view->events[i], event))
-                        return 1;
-        }
-        return 0;
-}
-
 /* Whether a webhook has all events of another one, so that nothing is missed without that. */
 static int
 has_events_of(const struct subscription_view *view, const struct subscription_view *other)
 {
         for (size_t i = 0; i < other->n_events; i++) {
-                if (!has_event(view, other->events[i]))
+                if (!subscription_shows(view, other->events[i]))
                         return 0;
         }
         return 1;
@@ -71,10 +37,10 @@ list_common(const struct subscription_view *a, const struct subscription_view *b
         text[0] = '\0';
         for (size_t i = 0; i < a->n_events; i++) {
                 for (size_t k = 0; k < b->n_events; k++) {
-                        const char *one = a->events[i], *other = b->events[k];
+                        const char *common = subscription_common_event(a->events[i], b->events[k]);
 
-                        if (covers(one, other) || covers(other, one))
-                                append(text, size, covers(one, other) ? other : one);
+                        if (common != NULL)
+                                append(text, size, common);
                 }
         }
 }
@@ -98,7 +64,8 @@ is_covered(const struct group *group, size_t v, size_t e, const char *url)
                 for (size_t k = 0; k < view->n_events && subscription_same_url(view->url, url); k++) {
                         int is_before = i < v || (i == v && k < e);
 
-                        if (covers(view->events[k], event) && (is_before || !covers(event, view->events[k])))
+                        if (subscription_covers(view->events[k], event) &&
+                            (is_before || !subscription_covers(event, view->events[k])))
                                 return 1;
                 }
         }

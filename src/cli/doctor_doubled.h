@@ -4,9 +4,6 @@
 #include "cli/doctor.h"
 #include "cli/service_answer.h"
 
-/* Return the length of an event's name without the .* of a family. */
-size_t doctor_doubled_stem(const char *event);
-
 /*
  * Return what to do with the id of a webhook that `subscriptions ensure` adds for a source, as the end of a
  * remedy, or "". To be freed.

@@ -85,11 +85,20 @@ has_documented_kinds(const struct config *config, const struct topic_table *docu
         return n > 0;
 }
 
+/* Return the length of an event's name without the .* of a family. */
+static size_t
+stem_of(const char *event)
+{
+        size_t len = strlen(event);
+
+        return len > 2 && strcmp(event + len - 2, ".*") == 0 ? len - 2 : len;
+}
+
 /* Return the coverage of an event, which may be the name of a family of kinds, with .* or without. */
 static enum coverage
 find_coverage(const struct config *config, const struct topic_table *documented, const char *event)
 {
-        size_t len = strlen(event), stem = doctor_doubled_stem(event);
+        size_t len = strlen(event), stem = stem_of(event);
         char member[300];
 
         (void)snprintf(member, sizeof(member), "%.*s.member", (int)stem, event);

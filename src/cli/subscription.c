@@ -140,10 +140,16 @@ subscription_print_events(const struct subscription_view *view)
 }
 
 int
+subscription_covers(const char *event, const char *other)
+{
+        return arguments_kind_matches(event, other, strlen(other));
+}
+
+int
 subscription_shows(const struct subscription_view *view, const char *event)
 {
         for (size_t i = 0; i < view->n_events; i++) {
-                if (arguments_kind_matches(view->events[i], event, strlen(event)))
+                if (subscription_covers(view->events[i], event))
                         return 1;
         }
         return 0;
@@ -152,9 +158,9 @@ subscription_shows(const struct subscription_view *view, const char *event)
 const char *
 subscription_common_event(const char *one, const char *other)
 {
-        if (arguments_kind_matches(one, other, strlen(other)))
+        if (subscription_covers(one, other))
                 return other;
-        return arguments_kind_matches(other, one, strlen(one)) ? one : NULL;
+        return subscription_covers(other, one) ? one : NULL;
 }
 
 char *

@@ -52,6 +52,12 @@ int subscription_same_url(const char *a, const char *b);
 /* Return whether a subscription has exactly these events, in any order and any number of times. */
 int subscription_same_events(const struct subscription_view *view, char *const *events, size_t n);
 
+/*
+ * Return whether an event of a webhook has all kinds of another one: * has all, and x.* those that begin with
+ * x and a dot, but not x. Either may be a pattern.
+ */
+int subscription_covers(const char *event, const char *other);
+
 /* Return whether the events shown cover an event, which may be a pattern. */
 int subscription_shows(const struct subscription_view *view, const char *event);
 

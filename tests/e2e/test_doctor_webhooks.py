@@ -41,7 +41,8 @@ def doubled(offline, config):
     ("*", "*", "*", "w1"), ("*", "invoice.accepted", "invoice.accepted", "w2"), ("held_unmapped_decision.*", "*", "held_unmapped_decision.*", "w1"),
     ("invoice.*", "invoice.accepted", "invoice.accepted", "w2"), ("invoice.accepted", "invoice.accepted", "invoice.accepted", "w1"),
     ("invoice.accepted", "invoice.rejected", None, None), ("invoice.*", "invoices.accepted", None, None),
-    ("reporting_batch.deadline", "reporting_batch.deadline.missed", None, None)])
+    ("reporting_batch.deadline", "reporting_batch.deadline.missed", None, None), ("invoice.*", "invoice.*", "invoice.*", "w1"),
+    ("held_unmapped_decision.*", "held_unmapped_decision", None, None), ("held_unmapped_decision", "held_unmapped_decision.*", None, None)])
 def test_events_that_two_webhooks_deliver_to_the_same_url(offline, service, subscribed, first, second, common, spare):
     """With two delivery-ids, by which neither the router nor a consumer recognises them."""
     service.add({"url": URL, "events": [first]})
