@@ -252,11 +252,10 @@ report_replaced(struct doctor *doctor)
 static void
 report_other_file(struct doctor *doctor, const char *other)
 {
-        char *command = config_command(other);
+        char *text = doctor_daemon_explain(doctor, other);
 
-        doctor_warn(doctor, "gatepostd has loaded %s, not %s: examine that one, %s doctor, or: %s", other,
-                    doctor->file, command, doctor_restart_as(doctor, "restart gatepostd with this one"));
-        free(command);
+        doctor_warn(doctor, "%s", text);
+        free(text);
 }
 
 /* Report which file the daemon has not read as it is now. Returns whether there is one. */

@@ -241,6 +241,31 @@ doctor_daemon_has_two_files(const struct doctor *doctor, const struct json_value
                (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
 }
 
+char *
+doctor_daemon_explain(struct doctor *doctor, const char *loaded)
+{
+        char *command = config_command(loaded);
+        char *text =
+            mem_printf("gatepostd has loaded %s, not %s: examine that one, %s doctor, or: %s", loaded,
+                       doctor->file, command, doctor_restart_as(doctor, "restart gatepostd with this one"));
+
+        free(command);
+        return text;
+}
+
+char *
+doctor_daemon_reload(struct doctor *doctor)
+{
+        struct json_value *status = doctor_daemon_status(doctor);
+        const char *file = json_tree_text(json_tree_get(status, "configuration"), "file");
+        int is_other =
+            doctor_daemon_other(doctor, status) != NULL || doctor_daemon_has_two_files(doctor, status);
+        char *how = is_other ? doctor_daemon_explain(doctor, file) : mem_strdup("systemctl reload @UNIT@");
+
+        json_tree_free(status);
+        return how;
+}
+
 void
 doctor_daemon_report_other(struct doctor *doctor, const char *seen, const struct json_value *status)
 {

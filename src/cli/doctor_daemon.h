@@ -107,6 +107,15 @@ const char *doctor_daemon_other(const struct doctor *doctor, const struct json_v
 /* Whether its file and this one are two files of this machine, rather than one that is mounted twice. */
 int doctor_daemon_has_two_files(const struct doctor *doctor, const struct json_value *status);
 
+/*
+ * Return how to let the daemon that answers load the file, for the end of a detail: a reload helps only if it
+ * is the one of this file. To be freed.
+ */
+char *doctor_daemon_reload(struct doctor *doctor) MUST_CHECK;
+
+/* Return what to do about a daemon that has loaded another file, to be freed. */
+char *doctor_daemon_explain(struct doctor *doctor, const char *loaded) MUST_CHECK;
+
 /* Report that another one answers, and what differs, after what was seen before. */
 void doctor_daemon_report_other(struct doctor *doctor, const char *seen, const struct json_value *status);
 

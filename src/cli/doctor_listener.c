@@ -125,17 +125,18 @@ report_certificate(struct listener_check *check)
         long verified = SSL_get_verify_result(check->dial.session);
         X509 *served = SSL_get1_peer_certificate(check->dial.session);
         int is_same = served != NULL && X509_cmp(served, doctor->config->certificate->leaf) == 0;
-        char names[200] = "", unsent[200];
+        char names[200] = "", unsent[200], *reload;
 
         if (served != NULL)
                 list_names(served, names, sizeof(names));
         X509_free(served);
         doctor->is_certificate_outdated |= !is_same;
-        if (!is_same)
-                doctor_warn(doctor,
-                            "gatepostd serves another certificate than %s has: systemctl reload @UNIT@",
-                            doctor->config->tls_certificate_file);
-        else if (verified != X509_V_OK)
+        if (!is_same) {
+                reload = doctor_daemon_reload(doctor);
+                doctor_warn(doctor, "gatepostd serves another certificate than %s has: %s",
+                            doctor->config->tls_certificate_file, reload);
+                free(reload);
+        } else if (verified != X509_V_OK)
                 doctor_warn(
                     doctor,
                     "for %s; this machine's authorities do not confirm it (%s): the service will refuse "
@@ -169,6 +170,7 @@ static void
 report_wanted(struct listener_check *check)
 {
         struct doctor *doctor = check->doctor;
+        char *reload;
 
         if (doctor->config->tls_client_ca_file != NULL) {
                 doctor_skip(doctor, "it requires a certificate of the client, and this command has none");
@@ -179,8 +181,9 @@ report_wanted(struct listener_check *check)
             "it requires a certificate of the client, but %s has no tls_client_ca_file: gatepostd runs "
             "with another configuration",
             doctor->file);
-        doctor_remedy(doctor, "systemctl reload @UNIT@, or set tls_client_ca_file in [receiver] of %s",
-                      doctor->file);
+        reload = doctor_daemon_reload(doctor);
+        doctor_remedy(doctor, "%s, or set tls_client_ca_file in [receiver] of %s", reload, doctor->file);
+        free(reload);
 }
 
 /* Send a GET and read the head of the answer, all within TIMEOUT_MS. Returns 0, or -1 with the reason. */
@@ -265,6 +268,7 @@ is_proxied_otherwise(struct listener_check *check)
                                        .listen = check->listen,
                                        .dial = {.fd = -1},
                                        .sends_header = !check->sends_header};
+        char *reload;
 
         if (!answers(&other))
                 return 0;
@@ -273,10 +277,10 @@ is_proxied_otherwise(struct listener_check *check)
                     "required: gatepostd runs with another configuration",
                     other.sends_header ? "only with" : "without", doctor->file,
                     other.sends_header ? "does not have" : "has");
-        doctor_remedy(
-            doctor,
-            "systemctl reload @UNIT@, or correct proxy_protocol and trusted_proxy in [receiver] of %s",
-            doctor->file);
+        reload = doctor_daemon_reload(doctor);
+        doctor_remedy(doctor, "%s, or correct proxy_protocol and trusted_proxy in [receiver] of %s", reload,
+                      doctor->file);
+        free(reload);
         return 1;
 }
 
@@ -346,6 +350,18 @@ report_silence(struct listener_check *check, enum dial_failure failure, const st
 }
 
 static void
+warn_of_unwanted(struct doctor *doctor)
+{
+        char *reload = doctor_daemon_reload(doctor);
+
+        doctor_warn(
+            doctor,
+            "gatepostd answers without a certificate of the client, but %s has tls_client_ca_file: %s",
+            doctor->file, reload);
+        free(reload);
+}
+
+static void
 identify(struct listener_check *check)
 {
         struct doctor *doctor = check->doctor;
@@ -360,10 +376,7 @@ identify(struct listener_check *check)
         if (result != 0 && check->wants_certificate && failure != DIAL_TIMED_OUT)
                 report_wanted(check);
         else if (result == 0 && is_of_gatepostd(head) && doctor->config->tls_client_ca_file != NULL)
-                doctor_warn(doctor,
-                            "gatepostd answers without a certificate of the client, but %s has "
-                            "tls_client_ca_file: systemctl reload @UNIT@",
-                            doctor->file);
+                warn_of_unwanted(doctor);
         else if (result == 0 && is_of_gatepostd(head))
                 doctor_pass(doctor, "gatepostd answers");
         else if ((result == 0 || failure != DIAL_TIMED_OUT) && is_proxied_otherwise(check))

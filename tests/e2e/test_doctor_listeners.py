@@ -85,8 +85,12 @@ def test_proxy_protocol_in_the_file_or_the_daemon_only(installation, authority, 
     else:
         config["receiver"].update(REQUIRED)
         words = ("gatepostd answers without a header of the PROXY protocol, but ", "has proxy_protocol = required")
-    checkup = examine(installation, config)
-    expect(checkup, EX_CONFIG, "tls 127.0.0.1:" if has_tls else "listen 127.0.0.1:", *words, "systemctl reload gatepostd")
+    step = "tls 127.0.0.1:" if has_tls else "listen 127.0.0.1:"
+    expect(examine(installation, config), EX_CONFIG, step, *words, f"remedy: gatepostd has loaded {file_of(daemon)}, not ",
+           f": examine that one, gatepost -c {file_of(daemon)} doctor, or: restart gatepostd with this one, or correct ")
+    shutil.copyfile(config.write(), file_of(daemon))
+    checkup = examine(installation, file_of(daemon))
+    expect(checkup, EX_CONFIG, step, *words, "systemctl reload gatepostd, or correct ")
     assert not any("gatepostd answers" in line for line in checkup.having("✓"))
     reload(daemon)
     checkup = examine(installation, file_of(daemon))
@@ -221,9 +225,10 @@ def test_certificates_of_clients_in_the_daemon_or_the_file_only(installation, st
     stopped.config["receiver"]["tls_client_ca_file"] = authority.certificate
     daemon = stopped.start().wait_until_ready()
     del daemon.config["receiver"]["tls_client_ca_file"]
-    checkup = examine(installation, daemon.config)
-    expect(checkup, EX_CONFIG, "listen unix:", "it requires a certificate of the client, but ", "has no tls_client_ca_file",
-           "systemctl reload gatepostd")
+    words = ("listen unix:", "it requires a certificate of the client, but ", "has no tls_client_ca_file")
+    expect(examine(installation, daemon.config), EX_CONFIG, *words, f"remedy: gatepostd has loaded {file_of(daemon)}, not ")
+    shutil.copyfile(daemon.config.write(), file_of(daemon))
+    expect(examine(installation, file_of(daemon)), EX_CONFIG, *words, "remedy: systemctl reload gatepostd, or set ")
     reload(daemon)
     assert examine(installation, file_of(daemon)).status == 0
     daemon.config["receiver"]["tls_client_ca_file"] = authority.certificate
