@@ -72,7 +72,7 @@ static const struct option_row options[] = {
      "directory for the dedup tables, so that a restart need not read them from Kafka; default: none"},
     {"router", "standby", OPTION_SWITCH, "off", 0, 0, AT(standby), OPTION_RESTART,
      "keep the dedup tables of the partitions of other routers, too, to take them over at once"},
-    {"router", "max_batch", OPTION_NUMBER, "10000", 1, 1000000, AT(max_batch), 0,
+    {"router", "max_batch", OPTION_NUMBER, "30000", 1, 1000000, AT(max_batch), 0,
      "maximum number of records in a transaction"},
     {"router", "max_batch_bytes", OPTION_SIZE, "32MiB", KIB, GIB, AT(max_batch_bytes), 0,
      "maximum size of the bodies in a transaction"},

@@ -11,7 +11,7 @@
 
 #include "client.h"
 
-#define MAX_BATCH 10000
+#define MAX_BATCH 30000
 #define WAKE_EVERY 256 /* records */
 #define POLL_MS 100
 #define START_MS 30000

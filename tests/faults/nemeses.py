@@ -332,7 +332,7 @@ class Reload(Nemesis):
     def _limits(self):
         chosen = self._some()
         for daemon in chosen:
-            daemon.config["router"]["max_batch"] = self.rng.choice((50, 500, 10000))
+            daemon.config["router"]["max_batch"] = self.rng.choice((50, 500, 30000))
             if daemon in self.world.receivers:
                 daemon.config["receiver"].update({"max_connections": self.rng.choice((1000, 4096)),
                                                   "idle_timeout": self.rng.choice(("5s", "60s"))})

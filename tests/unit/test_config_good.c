@@ -46,7 +46,7 @@ START_TEST(test_minimal_file_gets_the_documented_defaults)
         ck_assert_uint_eq(config->idle_timeout_ms, 60000);
         ck_assert_uint_eq(config->ack_timeout_ms, 8000);
         ck_assert_uint_eq(config->dedup_window_ms, UINT64_C(259200000));
-        ck_assert_uint_eq(config->max_batch, 10000);
+        ck_assert_uint_eq(config->max_batch, 30000);
         ck_assert_uint_eq(config->max_batch_bytes, 32 << 20);
         ck_assert_str_eq(config->topics_prefix, "gatepost");
         ck_assert_str_eq(config->deliveries_topic, "gatepost.deliveries");

@@ -137,7 +137,7 @@ START_TEST(test_configuration_is_freed_by_its_last_holder)
         ck_assert_ptr_eq(current_first(current), held);
         scratch_release(&loaded);
         scratch_release(&other);
-        ck_assert_uint_eq(held->max_batch, 10000);
+        ck_assert_uint_eq(held->max_batch, 30000);
         config_free(held);
         held = current_hold(current);
         current_free(current);

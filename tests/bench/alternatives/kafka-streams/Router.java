@@ -33,7 +33,7 @@ import org.apache.kafka.streams.state.Stores;
  */
 public final class Router extends ContextualProcessor<byte[], byte[], Object, byte[]> {
     private static final String SEEN = "seen", EVENTS = "events", QUARANTINE = "quarantine", DELIVERIES = "deliveries";
-    private static final int MAX_BATCH = 10000; // records
+    private static final int MAX_BATCH = 30000; // records
     private static final int THREADS = 2; // faster than one, on two processors
     private static final byte[] NOTHING = new byte[0];
     private static final JsonFactory JSON = new JsonFactory();

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	maxBatch  = 10000          // records in a transaction
+	maxBatch  = 30000          // records in a transaction
 	maxRecord = 1<<20 + 64<<10 // bytes; max.message.bytes of the topics
 	nHeaders  = 7
 )
