@@ -366,7 +366,8 @@ prepare(struct loop *loop)
 static int
 is_prepared(const struct loop *loop)
 {
-        return loop->processor.is_open && !loop->assignment.is_stale && loop->member.consumer != NULL &&
+        return loop->processor.is_open && !loop->assignment.is_stale &&
+               !processor_is_outdated(&loop->processor) && loop->member.consumer != NULL &&
                consumer_has_polled(loop->member.consumer);
 }
 

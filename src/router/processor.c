@@ -178,6 +178,8 @@ static int
 begin_transaction(struct processor *processor, struct error *error)
 {
         crash_point("before-decision");
+        if (!processor->is_ready) /* replaced after a commit that a reload caused */
+                return error_set(error, "the producer is being replaced");
         if (!processor->is_behind)
                 transaction_settle(processor->transaction);
         if (transaction_begin(processor->transaction, error) != 0)

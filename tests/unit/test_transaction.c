@@ -253,6 +253,44 @@ START_TEST(test_reload_voids_uncommitted_decisions)
 }
 END_TEST
 
+/* The producer is replaced after a commit whose requests went unanswered, and a reload commits between two records. */
+START_TEST(test_record_is_not_decided_without_a_producer)
+{
+        struct loaded loaded = scratch_load(scratch_embedded);
+        struct error error = {.text = ""};
+        struct embedded *embedded = embedded_new(loaded.config, &error);
+        struct current *current = current_new(loaded.config);
+        struct metrics *metrics = metrics_new(loaded.config);
+        const struct consumer_origin unknown = {0};
+        struct transaction *transaction;
+        rd_kafka_message_t *message;
+        struct processor processor;
+        rd_kafka_t *reader;
+
+        ck_assert_msg(embedded != NULL, "%s", error.text);
+        transaction = transaction_new(loaded.config, embedded_bootstrap(embedded), NULL, NULL, &error);
+        ck_assert_msg(transaction != NULL, "%s", error.text);
+        ck_assert_msg(transaction_init(transaction, INIT_TIMEOUT_MS, &error) == 0, "%s", error.text);
+        begin(transaction, loaded.config);
+        commit(transaction, loaded.config);
+        transaction_free(transaction);
+        reader = client_new_reader(loaded.config, embedded_bootstrap(embedded), &error);
+        ck_assert_msg(reader != NULL, "%s", error.text);
+        message = read_first(reader, loaded.config->deliveries_topic);
+        ck_assert_msg(processor_open(&processor, current, NULL, metrics, &error) == 0, "%s", error.text);
+        (void)add_partition(&processor, message->partition, message->offset, message->offset);
+        ck_assert_int_eq(processor_take(&processor, &processor.partitions, message, &unknown, &error),
+                         PROCESSOR_FAILED);
+        ck_assert_str_eq(error.text, "the producer is being replaced");
+        processor_close(&processor);
+        ck_assert_int_eq(client_destroy(reader), 0);
+        embedded_free(embedded);
+        metrics_free(metrics);
+        current_free(current);
+        scratch_release(&loaded);
+}
+END_TEST
+
 Suite *
 suite_transaction(void)
 {
@@ -266,6 +304,7 @@ suite_transaction(void)
         tcase_add_test(tcase, test_value_of_a_stub_is_empty_and_not_null);
         tcase_add_test(tcase, test_batch_is_full_at_each_of_its_limits);
         tcase_add_test(tcase, test_reload_voids_uncommitted_decisions);
+        tcase_add_test(tcase, test_record_is_not_decided_without_a_producer);
         suite_add_tcase(suite, tcase);
         return suite;
 }
