@@ -61,12 +61,38 @@ directory_lock(int directory)
         return -1;
 }
 
+/* Return an absolute path without empty names, "." and "..", to be freed; the root directory is empty. */
+static char *
+normalize(const char *path)
+{
+        char *normal = mem_alloc(strlen(path) + 2), *end = normal;
+
+        while (*path != '\0') {
+                size_t len = strcspn(path, "/");
+
+                if (len == 2 && memcmp(path, "..", len) == 0) {
+                        while (end > normal && *--end != '/')
+                                ;
+                } else if (len > 1 || (len == 1 && *path != '.')) {
+                        *end++ = '/';
+                        end = mempcpy(end, path, len);
+                }
+                path += len;
+                path += strspn(path, "/");
+        }
+        *end = '\0';
+        return normal;
+}
+
 int
 directory_is_below(const char *path, const char *directory)
 {
+        char *normal = normalize(path);
         size_t len = strlen(directory);
+        int is_below = strncmp(normal, directory, len) == 0 && (normal[len] == '/' || normal[len] == '\0');
 
-        return strncmp(path, directory, len) == 0 && (path[len] == '/' || path[len] == '\0');
+        free(normal);
+        return is_below;
 }
 
 int

@@ -212,6 +212,13 @@ check_receiver(const struct config *config, const struct ini *ini, struct proble
                 problems_add(
                     problems, ini_line(ini, "receiver", "", "proxy_protocol"),
                     "proxy_protocol = required needs a trusted_proxy; all other connections are closed");
+        if (config->spool != NULL && config_may_be_private(config, config->spool))
+                problems_add(
+                    problems, config->spool_line,
+                    "spool: %.200s: the systemd units have a /tmp and a /var/tmp of their own, which "
+                    "are deleted when gatepostd stops, and deliveries that were answered 200 with "
+                    "them; use /var/lib/gatepost/spool",
+                    config->spool);
         for (size_t i = 0; config->admin != NULL && i < config->n_listen; i++) {
                 if (endpoint_conflicts(config->admin, &config->listen[i]))
                         problems_add(

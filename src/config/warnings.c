@@ -223,18 +223,6 @@ warn_about_spool(const struct config *config, struct problems *problems)
                               number_format_duration(config->dedup_window_ms / 2, half));
 }
 
-/* The units have PrivateTmp=yes. */
-static void
-warn_about_directory(const struct config *config, const char *option, const char *path, size_t line,
-                     struct problems *problems)
-{
-        if (path != NULL && config_may_be_private(config, path))
-                problems_warn(problems, line,
-                              "%s: %.200s: the systemd units have a /tmp and a /var/tmp of their own, which "
-                              "are deleted when gatepostd stops; use /var/lib/gatepost/%s",
-                              option, path, option);
-}
-
 static void
 warn_about_socket(const struct config *config, const struct config_listen *listen, const char *name,
                   struct problems *problems)
@@ -248,11 +236,16 @@ warn_about_socket(const struct config *config, const struct config_listen *liste
                               listen->text, name);
 }
 
+/* The units have PrivateTmp=yes. A spool there is an error. */
 static void
 warn_about_temporary(const struct config *config, struct problems *problems)
 {
-        warn_about_directory(config, "spool", config->spool, config->spool_line, problems);
-        warn_about_directory(config, "state", config->state, config->state_line, problems);
+        if (config->state != NULL && config_may_be_private(config, config->state))
+                problems_warn(
+                    problems, config->state_line,
+                    "state: %.200s: the systemd units have a /tmp and a /var/tmp of their own, which "
+                    "are deleted when gatepostd stops; use /var/lib/gatepost/state",
+                    config->state);
         for (size_t i = 0; i < config->n_listen && (config->roles & CONFIG_RECEIVER); i++)
                 warn_about_socket(config, &config->listen[i], "receiver", problems);
         if (config->admin != NULL)

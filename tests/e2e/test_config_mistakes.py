@@ -345,6 +345,8 @@ def test_doubtful_configuration_passes_with_a_warning(check, section, added, wor
 
 @pytest.mark.parametrize("section, option, value, instead", [
     ("receiver", "spool", "/var/tmp/gatepost-spool", "/var/lib/gatepost/spool"),
+    ("receiver", "spool", "//tmp/gatepost-spool", "/var/lib/gatepost/spool"),
+    ("receiver", "spool", "/var/lib/../tmp/./gatepost-spool", "/var/lib/gatepost/spool"),
     ("router", "state", "/tmp/gatepost-state", "/var/lib/gatepost/state"),
     ("receiver", "listen", "unix:/tmp/x.sock", "unix:/run/gatepost/receiver.sock"),
     ("admin", "listen", "unix:/var/tmp/x.sock", "unix:/run/gatepost/admin.sock"),
@@ -355,7 +357,9 @@ def test_path_that_the_units_have_for_themselves(check, section, option, value, 
     with tempfile.TemporaryDirectory(dir="/dev/shm") as outside:
         status, problems = check(text, pathlib.Path(outside))
     (problem,) = problems
-    assert status == 0 and f": warning: {option}: {value}: the systemd units have a /tmp and a /var/tmp of their own, " in problem
+    level = "" if option == "spool" else "warning: "
+    assert status == (EX_CONFIG if option == "spool" else 0)
+    assert f": {level}{option}: {value}: the systemd units have a /tmp and a /var/tmp of their own, " in problem
     assert problem.endswith(f"; use {instead}") and int(problem.split(":")[1]) in lines_with(text, section, [f"{option} = {value}"])
     assert check(text) == (0, [])
 
