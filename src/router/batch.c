@@ -7,7 +7,10 @@
 #include "base/mem.h"
 #include "model/output.h"
 
-#define MAX_AGE_MS 1000 /* a batch is committed after this time, even if records keep coming */
+#define MAX_AGE_MS 1000    /* a batch is committed after this time, even if records keep coming */
+#define FIRST_RECORDS 1000 /* in the first batch; how fast Kafka is, is not known yet */
+#define QUICK_COMMIT_MS 1000
+#define SLOW_COMMIT_MS 4000
 #define RECEPTIONS_SIZE 64
 
 static int
@@ -65,7 +68,7 @@ void
 batch_init(struct batch *batch, const struct config *config)
 {
         memset(batch, 0, sizeof(*batch));
-        batch->max_records = config->max_batch;
+        batch->max_records = FIRST_RECORDS;
         batch_reload(batch, config);
 }
 
@@ -123,10 +126,13 @@ batch_shrink(struct batch *batch)
 }
 
 void
-batch_grow(struct batch *batch, const struct config *config)
+batch_adapt(struct batch *batch, const struct config *config, int64_t commit_ms)
 {
-        batch->max_records =
-            batch->max_records < config->max_batch / 2 ? batch->max_records * 2 : config->max_batch;
+        if (commit_ms >= SLOW_COMMIT_MS)
+                batch_shrink(batch);
+        else if (commit_ms < QUICK_COMMIT_MS && batch->n_records >= batch->max_records)
+                batch->max_records =
+                    batch->max_records < config->max_batch / 2 ? batch->max_records * 2 : config->max_batch;
 }
 
 int

@@ -23,8 +23,7 @@ struct batch_receptions {
 /* The decisions of one transaction, counted so that the metrics include them only once they are committed. */
 struct batch {
         size_t n_records;
-        size_t
-            max_records; /* below max_batch after a transaction has failed; grows again as others succeed */
+        size_t max_records; /* at most max_batch; see batch_shrink() and batch_adapt() */
         size_t n_bytes;
         int64_t started_ms;                  /* monotonic */
         struct metrics_decisions *decisions; /* for each source, and one for records of no source */
@@ -42,9 +41,14 @@ void batch_reload(struct batch *batch, const struct config *config);
 
 void batch_reset(struct batch *batch);
 
-/* Halve the size of the next batch after a failed transaction; double it after a commit, up to max_batch. */
+/* Halve the size of the next batch after a failed transaction. */
 void batch_shrink(struct batch *batch);
-void batch_grow(struct batch *batch, const struct config *config);
+
+/*
+ * Adapt the size of the next batch to the time of a commit: double it, up to max_batch, after a quick one of
+ * a full batch, and halve it after a slow one, since each record must reach Kafka within its timeout (15 s).
+ */
+void batch_adapt(struct batch *batch, const struct config *config, int64_t commit_ms);
 
 /* Whether it has reached max_records, max_batch_bytes or an age of one second. */
 int batch_is_full(const struct batch *batch, const struct config *config);

@@ -185,6 +185,7 @@ START_TEST(test_batch_is_full_at_each_of_its_limits)
 
         ck_assert_msg(config != NULL, "%s", loaded.messages);
         batch_init(&batch, config);
+        batch.max_records = config->max_batch;
         batch.started_ms = clock_monotonic_ms() + 60000;
         batch.n_records = config->max_batch - 1;
         batch.n_bytes = config->max_batch_bytes - 1;
@@ -201,6 +202,40 @@ START_TEST(test_batch_is_full_at_each_of_its_limits)
         ck_assert(!batch_is_full(&batch, config));
         batch.started_ms = clock_monotonic_ms() - 1000;
         ck_assert(batch_is_full(&batch, config));
+        batch_free(&batch);
+        scratch_release(&loaded);
+}
+END_TEST
+
+START_TEST(test_batch_adapts_to_the_time_of_a_commit)
+{
+        struct loaded loaded = scratch_load(scratch_embedded);
+        const struct config *config = loaded.config;
+        struct batch batch;
+        size_t before;
+
+        ck_assert_msg(config != NULL, "%s", loaded.messages);
+        batch_init(&batch, config);
+        ck_assert_uint_lt(batch.max_records, config->max_batch / 10);
+        before = batch.max_records;
+        batch.n_records = before - 1;
+        batch_adapt(&batch, config, 100);
+        ck_assert_uint_eq(batch.max_records, before);
+        for (size_t quick = 0; quick < 10; quick++) {
+                batch.n_records = batch.max_records;
+                batch_adapt(&batch, config, 100);
+        }
+        ck_assert_uint_eq(batch.max_records, config->max_batch);
+        batch_adapt(&batch, config, 2000);
+        ck_assert_uint_eq(batch.max_records, config->max_batch);
+        batch.n_records = 20000;
+        batch_adapt(&batch, config, 8000);
+        ck_assert_uint_eq(batch.max_records, 10000);
+        batch.n_records = 1;
+        batch_adapt(&batch, config, 8000);
+        ck_assert_uint_eq(batch.max_records, 1);
+        batch_adapt(&batch, config, 100);
+        ck_assert_uint_eq(batch.max_records, 2);
         batch_free(&batch);
         scratch_release(&loaded);
 }
@@ -303,6 +338,7 @@ suite_transaction(void)
         tcase_add_test(tcase, test_brokers_without_fencing_by_generation_are_refused);
         tcase_add_test(tcase, test_value_of_a_stub_is_empty_and_not_null);
         tcase_add_test(tcase, test_batch_is_full_at_each_of_its_limits);
+        tcase_add_test(tcase, test_batch_adapts_to_the_time_of_a_commit);
         tcase_add_test(tcase, test_reload_voids_uncommitted_decisions);
         tcase_add_test(tcase, test_record_is_not_decided_without_a_producer);
         suite_add_tcase(suite, tcase);
