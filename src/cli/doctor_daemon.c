@@ -189,9 +189,8 @@ check_path(struct doctor *doctor, const char *path, const char *what)
         return answer.status == 200;
 }
 
-/* Whether two paths name the same file, which need not exist any more. */
-static int
-is_same_file(const char *a, const char *b)
+int
+doctor_daemon_is_same_path(const char *a, const char *b)
 {
         char *real_a = realpath(a, NULL), *real_b = realpath(b, NULL);
         int is_same = strcmp(real_a == NULL ? a : real_a, real_b == NULL ? b : real_b) == 0;
@@ -224,7 +223,7 @@ doctor_daemon_other(const struct doctor *doctor, const struct json_value *status
 {
         const char *file = json_tree_text(json_tree_get(status, "configuration"), "file");
 
-        return file == NULL || is_same_file(file, doctor->file) ||
+        return file == NULL || doctor_daemon_is_same_path(file, doctor->file) ||
                        doctor_age_has_read(doctor, status, doctor->file) ||
                        differing_option(doctor->config, status) == NULL
                    ? NULL

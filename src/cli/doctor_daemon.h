@@ -97,6 +97,9 @@ void doctor_spool_report(struct doctor *doctor, double n, int within_s);
 
 void doctor_state_check(struct doctor *doctor);
 
+/* Whether two paths lead to the same place of this machine, where a file need not exist any more. */
+int doctor_daemon_is_same_path(const char *a, const char *b);
+
 /*
  * Return the configuration file of the gatepostd that answers with a report, if it is another one than the
  * file's: it has read neither the file, by whatever path, nor has it its roles, instance and topics. Two have

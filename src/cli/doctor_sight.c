@@ -12,10 +12,11 @@
 #include "base/compiler.h"
 #include "base/directory.h"
 #include "base/mem.h"
+#include "cli/doctor_daemon.h"
 
 #define DAEMON "gatepostd"
 #define STATE_DIRECTORY "/var/lib/gatepost"
-#define COMMAND_LINE_SIZE 8192
+#define PROCESS_FILE_SIZE 8192
 
 /* Read a file of a process, with a NUL behind it. Returns the number of bytes, 0 if there are none. */
 static size_t
@@ -32,28 +33,62 @@ read_process(const char *pid, const char *name, char *text, size_t size)
         return len;
 }
 
-/* Whether a process is a gatepostd, of this user unless NULL, and has the file among its arguments. */
+/* Whether a process is a gatepostd, of this user unless NULL. */
 static int
-is_daemon(const char *pid, const uid_t *uid, const char *file)
+is_daemon(const char *pid, const uid_t *uid)
 {
-        char text[COMMAND_LINE_SIZE];
+        char text[PROCESS_FILE_SIZE];
         unsigned effective;
         const char *line;
-        size_t len;
 
         if (read_process(pid, "comm", text, sizeof(text)) == 0 || strcmp(text, DAEMON "\n") != 0)
                 return 0;
         (void)read_process(pid, "status", text, sizeof(text));
         line = strstr(text, "\nUid:");
-        if (line == NULL || sscanf(line, "\nUid: %*u %u", &effective) != 1 ||
-            (uid != NULL && effective != *uid))
-                return 0;
-        len = read_process(pid, "cmdline", text, sizeof(text));
-        for (size_t i = 0; i < len; i += strlen(text + i) + 1) {
-                if (strcmp(text + i, file) == 0)
-                        return 1;
+        return line != NULL && sscanf(line, "\nUid: %*u %u", &effective) == 1 &&
+               (uid == NULL || effective == *uid);
+}
+
+/* Return the file that the arguments of a gatepostd name: -c FILE, -cFILE, --config FILE, --config=FILE. */
+static const char *
+configuration_of(const char *arguments, size_t len)
+{
+        const char *file = CONFIG_DEFAULT_FILE, *equals;
+
+        for (size_t i = strlen(arguments) + 1; i < len; i += strlen(arguments + i) + 1) {
+                const char *argument = arguments + i;
+
+                if (argument[0] != '-')
+                        file = argument;
+                else if (argument[1] == 'c' && argument[2] != '\0')
+                        file = argument + 2;
+                else if (argument[1] == '-' && (equals = strchr(argument, '=')) != NULL)
+                        file = equals + 1;
         }
-        return 0;
+        return file;
+}
+
+/*
+ * Whether a gatepostd was started with this file, however it was named. A file that is mounted at two places
+ * has one inode; a file that was replaced since has the same path only.
+ */
+static int
+has_file(const char *pid, const char *file)
+{
+        char arguments[PROCESS_FILE_SIZE], *there;
+        size_t len = read_process(pid, "cmdline", arguments, sizeof(arguments));
+        const char *its = configuration_of(arguments, len);
+        struct stat theirs, ours;
+        int result;
+
+        if (len == 0) /* it has ended */
+                return 0;
+        there = mem_printf("/proc/%s/%s/%s", pid, its[0] == '/' ? "root" : "cwd", its);
+        result = (stat(there, &theirs) == 0 && stat(file, &ours) == 0 && theirs.st_dev == ours.st_dev &&
+                  theirs.st_ino == ours.st_ino) ||
+                 doctor_daemon_is_same_path(its[0] == '/' ? its : there, file);
+        free(there);
+        return result;
 }
 
 /* Return the path of the root directory of the gatepostd with the file, to be freed; NULL: not known. */
@@ -66,7 +101,8 @@ find_root(const char *file, const uid_t *uid)
         size_t n = 0;
 
         while (all != NULL && (entry = readdir(all)) != NULL) {
-                if (entry->d_name[0] < '0' || entry->d_name[0] > '9' || !is_daemon(entry->d_name, uid, file))
+                if (entry->d_name[0] < '0' || entry->d_name[0] > '9' || !is_daemon(entry->d_name, uid) ||
+                    !has_file(entry->d_name, file))
                         continue;
                 free(root);
                 root = mem_printf("/proc/%s/root", entry->d_name);
@@ -87,18 +123,25 @@ doctor_sight_find(const struct doctor *doctor, struct identity *identity)
                 identity->root = find_root(doctor->file, &identity->uid);
 }
 
-int
-doctor_sight_is_own(const struct doctor *doctor, const char *path)
+enum doctor_sight
+doctor_sight_of(const struct doctor *doctor, const char *path)
 {
         char *root = find_root(doctor->file, NULL);
-        char *seen = mem_printf("%s%s", root == NULL ? "" : root, path);
-        struct stat its, ours;
-        int result = root != NULL && stat(seen, &its) == 0 &&
-                     (stat(path, &ours) != 0 || its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
+        int code = root == NULL ? IDENTITY_CANNOT_TRY : identity_try_at(root, path, F_OK);
+        char *there = mem_printf("%s%s", root == NULL ? "" : root, path);
+        enum doctor_sight sight = DOCTOR_SIGHT_SHARED;
+        struct stat theirs, ours;
 
-        free(seen);
+        if (code == ENOENT)
+                sight = DOCTOR_SIGHT_ABSENT;
+        else if (code != 0)
+                sight = DOCTOR_SIGHT_UNKNOWN;
+        else if (stat(path, &ours) != 0 || (stat(there, &theirs) == 0 &&
+                                            (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino)))
+                sight = DOCTOR_SIGHT_OTHER;
+        free(there);
         free(root);
-        return result;
+        return sight;
 }
 
 int

@@ -13,11 +13,15 @@
 /* Set identity->root if the process of a running daemon with this file can be found. */
 void doctor_sight_find(const struct doctor *doctor, struct identity *identity);
 
-/*
- * Whether the running gatepostd has a file at a path where this command has none, or another one. Only root
- * can see that.
- */
-int doctor_sight_is_own(const struct doctor *doctor, const char *path);
+/* Where a path leads for the running gatepostd. */
+enum doctor_sight {
+        DOCTOR_SIGHT_UNKNOWN, /* its process was not found, or this user may not look at its files */
+        DOCTOR_SIGHT_ABSENT,
+        DOCTOR_SIGHT_SHARED, /* to the same file as for this command */
+        DOCTOR_SIGHT_OTHER,  /* to a file where this command has none, or another one */
+};
+
+enum doctor_sight doctor_sight_of(const struct doctor *doctor, const char *path);
 
 /* To be said of the place of such a file. */
 #define DOCTOR_SIGHT_OWN "a directory of gatepostd's own, by PrivateTmp= of its unit or in a container"

@@ -31,20 +31,32 @@ explain_move(struct doctor *doctor, const struct config_listen *listen)
                           doctor_restart_as(doctor, RESTART));
 }
 
+/* Return where the path of a socket leads for gatepostd. */
+static enum doctor_sight
+sight_of(const struct doctor *doctor, const struct config_listen *listen)
+{
+        return listen->address.ss_family != AF_UNIX
+                   ? DOCTOR_SIGHT_UNKNOWN
+                   : doctor_sight_of(doctor, ((const struct sockaddr_un *)&listen->address)->sun_path);
+}
+
 /* Whether gatepostd may have a socket that this command does not find, and cannot look for. */
 static int
 may_be_own(const struct doctor *doctor, const struct config_listen *listen)
 {
-        return geteuid() != 0 && own_url_may_be_hidden(doctor->config, listen);
+        return own_url_may_be_hidden(doctor->config, listen) &&
+               sight_of(doctor, listen) == DOCTOR_SIGHT_UNKNOWN;
 }
 
 /* Return that as a reason why it is not found, or "". */
 static const char *
 doubt(const struct doctor *doctor, const struct config_listen *listen)
 {
-        return may_be_own(doctor, listen) ? ", or the socket is in " DOCTOR_SIGHT_OWN
-                                            ", which gatepost doctor sees as root"
-                                          : "";
+        if (!may_be_own(doctor, listen))
+                return "";
+        return geteuid() == 0 ? ", or the socket is in " DOCTOR_SIGHT_OWN
+                              : ", or the socket is in " DOCTOR_SIGHT_OWN
+                                ", which gatepost doctor sees as root";
 }
 
 /* Nothing listens on the admin endpoint, but gatepostd has just answered for deliveries. */
@@ -163,7 +175,7 @@ int
 doctor_socket_is_own(struct doctor *doctor, const struct config_listen *listen)
 {
         const char *path = ((const struct sockaddr_un *)&listen->address)->sun_path;
-        int is_seen = listen->address.ss_family == AF_UNIX && doctor_sight_is_own(doctor, path);
+        int is_seen = sight_of(doctor, listen) == DOCTOR_SIGHT_OTHER;
 
         if (listen->address.ss_family != AF_UNIX || (!is_seen && !is_listed(doctor, listen)))
                 return 0;

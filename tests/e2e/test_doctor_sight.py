@@ -34,10 +34,10 @@ def place_outside():
         yield pathlib.Path(name)
 
 
-def start_in_sandbox(installation, place, mounts, kafka=None, own=None, **receiver):
+def start_in_sandbox(installation, place, mounts, kafka=None, own=None, roles="receiver, router", named='"$2" "$3"', **receiver):
     """A daemon of nobody, with all its files in `place`; `mounts` makes the sandbox. kafka are properties, others options of the receiver.
-    own is a section and the path of its socket that only the daemon sees."""
-    config = by_sockets(installation)
+    own is a section and the path of its socket that only the daemon sees. named are the arguments, of which $3 is the configuration."""
+    config = by_sockets(installation, roles)
     config["kafka"].update(kafka or {})
     config["receiver"].update(receiver)
     installation.create_topics(config)
@@ -50,7 +50,7 @@ def start_in_sandbox(installation, place, mounts, kafka=None, own=None, **receiv
     config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET)
     daemon = installation.daemon(config)
     daemon.wrapper = ["unshare", "--mount", "sh", "-ec", f'chown -R nobody:nogroup {config.directory}; {mounts}; '
-                      'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"', "sh"]
+                      'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$1" ' + named, "sh"]
     daemon.start()
     if own is None:
         daemon.wait_until_ready()
@@ -244,3 +244,26 @@ def test_socket_in_the_tmp_of_the_unit(place, place_outside, installation, secti
         assert done.returncode == EX_UNAVAILABLE, done
         assert f"gatepostd is not running, or has a /tmp of its own, by PrivateTmp= of its unit: nobody listens at unix:{path}, " in done.stderr
         assert "if it runs:           name a path in /run/gatepost instead, and restart it" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("named", ['--config="$3"', '-c"$(basename "$3")"', '-c "$(dirname "$3")/.//$(basename "$3")"'], ids=["long", "relative", "slashes"])
+def test_process_of_gatepostd_is_found_however_its_configuration_is_named(place, place_outside, installation, named):
+    tmp = place / "tmp"
+    tmp.mkdir()
+    daemon = start_in_sandbox(installation, place_outside, f"mount -t tmpfs -o mode=1777 none {tmp}", own=("admin", tmp / "x.sock"), named=named)
+    file = pathlib.Path(file_of(daemon))
+    for path in (file, os.path.relpath(file, installation.directory), f"{file.parent}/./{file.name}"):
+        expect(examine(installation, str(path), "--no-send"), EX_CONFIG, f"daemon unix:{tmp}/x.sock: nothing listens there: the socket of gatepostd is in ",
+               "; remedy: name a path in /run/gatepost as `listen` in [admin] of ")
+
+
+def test_socket_that_may_be_in_the_tmp_of_the_unit_without_a_look_at_its_process(place, place_outside, installation):
+    """Root may not look at it, in some containers."""
+    tmp = place / "tmp"
+    tmp.mkdir()
+    daemon = start_in_sandbox(installation, place_outside, f"mount -t tmpfs -o mode=1777 none {tmp}", own=("admin", tmp / "x.sock"))
+    wrapper = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"]
+    checkup = examine(installation, file_of(daemon), "--no-send", wrapper=wrapper)
+    expect(checkup, EX_UNAVAILABLE, "gatepostd runs, but not with this `listen`", ", or the socket is in a directory of gatepostd's own, ",
+           f"remedy: name a path in /run/gatepost as `listen` in [admin] of {file_of(daemon)}, and then: systemctl restart gatepostd")
+    assert "as root" not in checkup.cause
