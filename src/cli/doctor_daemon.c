@@ -90,7 +90,7 @@ check_connection(struct doctor *doctor)
         dial_close(&dial);
         if (result == 0)
                 doctor_pass(doctor, "connected");
-        else if (failure != DIAL_REFUSED || !doctor_socket_is_own(doctor, doctor->config->admin))
+        else
                 doctor_socket_report(doctor, doctor->config->admin, failure, &error);
         return result == 0;
 }

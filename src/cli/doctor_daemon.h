@@ -122,21 +122,12 @@ char *doctor_daemon_explain(struct doctor *doctor, const char *loaded) MUST_CHEC
 /* Report that another one answers, and what differs, after what was seen before. */
 void doctor_daemon_report_other(struct doctor *doctor, const char *seen, const struct json_value *status);
 
-/* doctor_socket.c: Report that a socket of the daemon cannot be connected to. */
+/*
+ * doctor_socket.c: Report that a socket of the daemon cannot be connected to: if nothing listens there, where
+ * gatepostd listens instead, as far as this user can see.
+ */
 void doctor_socket_report(struct doctor *doctor, const struct config_listen *listen,
                           enum dial_failure failure, const struct error *error);
-
-/*
- * Nothing listens there. Report that gatepostd has the socket where only itself finds it. Returns whether it
- * is so, as far as this user can see.
- */
-int doctor_socket_is_own(struct doctor *doctor, const struct config_listen *listen);
-
-/*
- * Nothing listens there. Report where gatepostd listens instead, by its report: on the sockets of systemd,
- * which replace `listen`, or where it was configured to at its start. Returns whether it is so.
- */
-int doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *listen);
 
 /* Return the command that lists who listens on such a socket. */
 const char *doctor_socket_finder(const struct config_listen *listen);

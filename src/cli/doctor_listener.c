@@ -67,9 +67,7 @@ connect_to(struct listener_check *check)
                 return 1;
         if (is_untrusted(check, failure)) /* it was closed before the header was sent */
                 return 0;
-        if (failure != DIAL_REFUSED || (!doctor_socket_is_own(check->doctor, check->listen) &&
-                                        !doctor_socket_elsewhere(check->doctor, check->listen)))
-                doctor_socket_report(check->doctor, check->listen, failure, &error);
+        doctor_socket_report(check->doctor, check->listen, failure, &error);
         return 0;
 }
 

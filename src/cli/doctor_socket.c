@@ -59,49 +59,6 @@ doubt(const struct doctor *doctor, const struct config_listen *listen)
                                 ", which gatepost doctor sees as root";
 }
 
-/* Nothing listens on the admin endpoint, but gatepostd has just answered for deliveries. */
-static void
-report_other_endpoint(struct doctor *doctor, const struct error *error)
-{
-        const struct config_listen *admin = doctor->config->admin;
-        char *move = may_be_own(doctor, admin) ? explain_move(doctor, admin) : NULL;
-
-        doctor_fail(doctor, EX_UNAVAILABLE,
-                    "%s: nothing listens there; gatepostd runs, but not with this `listen` of [admin], which "
-                    "only a restart applies, or a socket unit has another address%s",
-                    error->text, doubt(doctor, admin));
-        doctor_remedy(doctor, "%s", move == NULL ? doctor_restart(doctor) : move);
-        free(move);
-}
-
-void
-doctor_socket_report(struct doctor *doctor, const struct config_listen *listen, enum dial_failure failure,
-                     const struct error *error)
-{
-        if (failure == DIAL_DENIED) {
-                doctor_fail(doctor, EX_NOPERM, "%s: this user may not connect to the socket", error->text);
-                doctor_remedy(doctor, "run it as the daemon's user: sudo -u gatepost @GATEPOST@ doctor");
-                return;
-        }
-        if (failure != DIAL_REFUSED) {
-                doctor_fail(doctor, EX_UNAVAILABLE, "%s", error->text);
-                doctor_remedy(doctor,
-                              "see what listens there: %s; if it is gatepostd, whether it hangs: journalctl "
-                              "-u @UNIT@; and whether this machine has the address of `listen`",
-                              doctor_socket_finder(listen));
-                return;
-        }
-        if (listen == doctor->config->admin && doctor->receives) {
-                report_other_endpoint(doctor, error);
-                return;
-        }
-        doctor_fail(doctor, EX_UNAVAILABLE,
-                    "%s: nothing listens there; gatepostd does not run, or with another configuration, or a "
-                    "socket unit has another address%s",
-                    error->text, doubt(doctor, listen));
-        doctor_remedy(doctor, "start it: systemctl start @UNIT@; if it does not start: journalctl -u @UNIT@");
-}
-
 void
 doctor_socket_advise(struct doctor *doctor, const struct config_listen *listen, const char *section)
 {
@@ -171,8 +128,33 @@ report_own(struct doctor *doctor, const struct config_listen *listen, const char
         free(first);
 }
 
-int
-doctor_socket_is_own(struct doctor *doctor, const struct config_listen *listen)
+/* Report that gatepostd is stopping, which closes the sockets for deliveries first. Returns whether it is. */
+static int
+is_stopping(struct doctor *doctor, const struct config_listen *listen)
+{
+        struct json_value *status = doctor_daemon_status(doctor);
+        const char *state = json_tree_text(json_tree_get(status, "roles"), "receiver");
+        int result = listen != doctor->config->admin && state != NULL && strcmp(state, "stopping") == 0 &&
+                     doctor_daemon_other(doctor, status) == NULL;
+
+        json_tree_free(status);
+        if (!result)
+                return 0;
+        doctor_fail(
+            doctor, EX_UNAVAILABLE,
+            "nothing listens there: gatepostd is stopping, and only answers the requests that it has");
+        doctor_remedy(doctor,
+                      "when it has stopped, unless systemd starts it again: systemctl start @UNIT@; if "
+                      "it does not stop: journalctl -u @UNIT@");
+        return 1;
+}
+
+/*
+ * Report that gatepostd has the socket where only itself finds it. Returns whether it is so, as far as this
+ * user can see.
+ */
+static int
+is_own(struct doctor *doctor, const struct config_listen *listen)
 {
         const char *path = ((const struct sockaddr_un *)&listen->address)->sun_path;
         int is_seen = sight_of(doctor, listen) == DOCTOR_SIGHT_OTHER;
@@ -183,8 +165,12 @@ doctor_socket_is_own(struct doctor *doctor, const struct config_listen *listen)
         return 1;
 }
 
-int
-doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *listen)
+/*
+ * Report where gatepostd listens instead, by its report: on the sockets of systemd, which replace `listen`,
+ * or where it was configured to at its start. Returns whether it does.
+ */
+static int
+is_elsewhere(struct doctor *doctor, const struct config_listen *listen)
 {
         struct json_value *status = doctor_daemon_status(doctor);
         const struct json_value *loaded = json_tree_get(status, "configuration");
@@ -193,11 +179,11 @@ doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *liste
         int is_passed = 0,
             is_other =
                 doctor_daemon_other(doctor, status) != NULL || doctor_daemon_has_two_files(doctor, status),
-            is_elsewhere = file != NULL && list_listeners(loaded, addresses, sizeof(addresses), &is_passed);
+            listens = file != NULL && list_listeners(loaded, addresses, sizeof(addresses), &is_passed);
 
         if (is_other) {
                 doctor_daemon_report_other(doctor, "nothing listens there: ", status);
-        } else if (is_elsewhere) {
+        } else if (listens) {
                 doctor_fail(doctor, EX_CONFIG,
                             "nothing listens there: the gatepostd of %s listens on %s%s, and `listen` is %s",
                             file, addresses, is_passed ? ", opened by systemd for a socket unit" : "",
@@ -213,5 +199,50 @@ doctor_socket_elsewhere(struct doctor *doctor, const struct config_listen *liste
                         doctor_remedy(doctor, "%s", doctor_restart_as(doctor, RESTART));
         }
         json_tree_free(status);
-        return is_other || is_elsewhere;
+        return is_other || listens;
+}
+
+/* Nothing listens on the admin endpoint, but gatepostd has just answered for deliveries. */
+static void
+report_other_endpoint(struct doctor *doctor, const struct error *error)
+{
+        const struct config_listen *admin = doctor->config->admin;
+        char *move = may_be_own(doctor, admin) ? explain_move(doctor, admin) : NULL;
+
+        doctor_fail(doctor, EX_UNAVAILABLE,
+                    "%s: nothing listens there; gatepostd runs, but not with this `listen` of [admin], which "
+                    "only a restart applies, or a socket unit has another address%s",
+                    error->text, doubt(doctor, admin));
+        doctor_remedy(doctor, "%s", move == NULL ? doctor_restart(doctor) : move);
+        free(move);
+}
+
+void
+doctor_socket_report(struct doctor *doctor, const struct config_listen *listen, enum dial_failure failure,
+                     const struct error *error)
+{
+        if (failure == DIAL_DENIED) {
+                doctor_fail(doctor, EX_NOPERM, "%s: this user may not connect to the socket", error->text);
+                doctor_remedy(doctor, "run it as the daemon's user: sudo -u gatepost @GATEPOST@ doctor");
+                return;
+        }
+        if (failure != DIAL_REFUSED) {
+                doctor_fail(doctor, EX_UNAVAILABLE, "%s", error->text);
+                doctor_remedy(doctor,
+                              "see what listens there: %s; if it is gatepostd, whether it hangs: journalctl "
+                              "-u @UNIT@; and whether this machine has the address of `listen`",
+                              doctor_socket_finder(listen));
+                return;
+        }
+        if (is_stopping(doctor, listen) || is_own(doctor, listen) || is_elsewhere(doctor, listen))
+                return;
+        if (listen == doctor->config->admin && doctor->receives) {
+                report_other_endpoint(doctor, error);
+                return;
+        }
+        doctor_fail(doctor, EX_UNAVAILABLE,
+                    "%s: nothing listens there; gatepostd does not run, or with another configuration, or a "
+                    "socket unit has another address%s",
+                    error->text, doubt(doctor, listen));
+        doctor_remedy(doctor, "start it: systemctl start @UNIT@; if it does not start: journalctl -u @UNIT@");
 }

@@ -1,6 +1,8 @@
 """gatepost doctor: the listener of the receiver, with the PROXY protocol and TLS."""
 
+import concurrent.futures
 import contextlib
+import pathlib
 import shutil
 import socket
 import ssl
@@ -9,12 +11,17 @@ import threading
 import time
 
 import pytest
+from cluster import Cluster
 
+import waiting
 from authority import Authority
-from checkup import EX_CONFIG, EX_UNAVAILABLE, examine, expect, file_of, serve
+from checkup import EX_CONFIG, EX_UNAVAILABLE, by_sockets, examine, expect, file_of, serve, status_of
 from fake_service import FakeService, answers
+from installation import Installation
 from manager import address_of, listening, pass_on
+from proxy import Proxies
 from reloading import reload
+from signing import Delivery
 
 
 def test_socket_unit_that_listens_on_another_address(installation, stopped):
@@ -34,6 +41,36 @@ def test_changed_listen_needs_a_restart(installation, stopped):
     shutil.copyfile(daemon.config.write(), file_of(daemon))
     expect(examine(installation, file_of(daemon)), EX_CONFIG, f"listens on {daemon.addresses[0]}, and `listen` is 127.0.0.1:",
            "systemctl restart gatepostd")
+
+
+@pytest.mark.parametrize("is_socket", [True, False], ids=["socket", "port"])
+def test_receiver_that_is_stopping(tmp_path, is_socket):
+    """Nothing has hidden or deleted its socket, and no restart is needed. Doctor itself reaches Kafka."""
+    with Cluster(proxied=True) as cluster, Proxies(cluster) as proxies:
+        installation = Installation(tmp_path, cluster.bootstrap)
+        installation.create_topics()
+        config = by_sockets(installation)
+        if not is_socket:
+            config["receiver"]["listen"] = f"127.0.0.1:{installation.port()}"
+        config["kafka"]["bootstrap.servers"] = cluster.proxied_bootstrap
+        config["receiver"]["ack_timeout"] = "60s"
+        daemon = installation.start(config)
+        direct = config.directory / "direct.conf"
+        direct.write_text(pathlib.Path(file_of(daemon)).read_text().replace(cluster.proxied_bootstrap, cluster.bootstrap))
+        held = proxies.hold_request("Produce", connection="keep", times=None)
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            answer = threads.submit(daemon.post, Delivery())
+            waiting.until(lambda: daemon.metric("gatepost_in_flight_bytes") > 0, 30, "a delivery to be appended")
+            daemon.process.terminate()
+            waiting.until(lambda: status_of(daemon)["roles"]["receiver"] == "stopping", 30, lambda: daemon.log)
+            checkup = examine(installation, str(direct), "--no-send")
+            held.release()
+            assert answer.result().status == 200
+        expect(checkup, EX_UNAVAILABLE, f"listen {config['receiver']['listen']}: nothing listens there: gatepostd is stopping, ",
+               "; remedy: when it has stopped")
+        assert "restart" not in checkup.cause
+        proxies.clear()
+        installation.clean_up()
 
 
 # The PROXY protocol
