@@ -31,32 +31,18 @@ explain_move(struct doctor *doctor, const struct config_listen *listen)
                           doctor_restart_as(doctor, RESTART));
 }
 
+static const char *
+path_of(const struct config_listen *listen)
+{
+        return ((const struct sockaddr_un *)&listen->address)->sun_path;
+}
+
 /* Return where the path of a socket leads for gatepostd. */
 static enum doctor_sight
 sight_of(const struct doctor *doctor, const struct config_listen *listen)
 {
-        return listen->address.ss_family != AF_UNIX
-                   ? DOCTOR_SIGHT_UNKNOWN
-                   : doctor_sight_of(doctor, ((const struct sockaddr_un *)&listen->address)->sun_path);
-}
-
-/* Whether gatepostd may have a socket that this command does not find, and cannot look for. */
-static int
-may_be_own(const struct doctor *doctor, const struct config_listen *listen)
-{
-        return own_url_may_be_hidden(doctor->config, listen) &&
-               sight_of(doctor, listen) == DOCTOR_SIGHT_UNKNOWN;
-}
-
-/* Return that as a reason why it is not found, or "". */
-static const char *
-doubt(const struct doctor *doctor, const struct config_listen *listen)
-{
-        if (!may_be_own(doctor, listen))
-                return "";
-        return geteuid() == 0 ? ", or the socket is in " DOCTOR_SIGHT_OWN
-                              : ", or the socket is in " DOCTOR_SIGHT_OWN
-                                ", which gatepost doctor sees as root";
+        return listen->address.ss_family != AF_UNIX ? DOCTOR_SIGHT_UNKNOWN
+                                                    : doctor_sight_of(doctor, path_of(listen));
 }
 
 void
@@ -110,10 +96,10 @@ is_listed(const struct doctor *doctor, const struct config_listen *listen)
 
 /* Report that gatepostd has a socket that this command does not find, as root has seen or by its report. */
 static void
-report_own(struct doctor *doctor, const struct config_listen *listen, const char *path, int is_seen)
+report_own(struct doctor *doctor, const struct config_listen *listen, int is_seen)
 {
-        char *first = directory_is_temporary(path) ? explain_move(doctor, listen)
-                      : is_seen                    ? NULL
+        char *first = directory_is_temporary(path_of(listen)) ? explain_move(doctor, listen)
+                      : is_seen                               ? NULL
                                 : mem_printf("if it was deleted: %s", doctor_restart(doctor));
 
         doctor_fail(doctor, EX_CONFIG,
@@ -126,6 +112,19 @@ report_own(struct doctor *doctor, const struct config_listen *listen, const char
             "of the socket here, too",
             first == NULL ? "" : first, first == NULL ? "" : "; ");
         free(first);
+}
+
+/* Report that gatepostd listens on a socket that is no longer at its path, which root has seen. */
+static void
+report_lost(struct doctor *doctor, enum doctor_sight sight)
+{
+        doctor_fail(
+            doctor, EX_UNAVAILABLE,
+            "nothing listens there: gatepostd runs, but its socket was %s, so that no program finds it",
+            sight == DOCTOR_SIGHT_ABSENT ? "deleted" : "replaced");
+        doctor_remedy(doctor, "%s",
+                      doctor_restart_as(doctor, "systemctl restart @UNIT@ (it makes the socket anew; if a "
+                                                "socket unit made it, restart that, too)"));
 }
 
 /* Report that gatepostd is stopping, which closes the sockets for deliveries first. Returns whether it is. */
@@ -150,18 +149,19 @@ is_stopping(struct doctor *doctor, const struct config_listen *listen)
 }
 
 /*
- * Report that gatepostd has the socket where only itself finds it. Returns whether it is so, as far as this
- * user can see.
+ * Report that gatepostd has the socket where only itself finds it, or at no path any more. Returns whether it
+ * is so, as far as this user can see.
  */
 static int
-is_own(struct doctor *doctor, const struct config_listen *listen)
+is_unseen(struct doctor *doctor, const struct config_listen *listen, enum doctor_sight sight)
 {
-        const char *path = ((const struct sockaddr_un *)&listen->address)->sun_path;
-        int is_seen = sight_of(doctor, listen) == DOCTOR_SIGHT_OTHER;
-
-        if (listen->address.ss_family != AF_UNIX || (!is_seen && !is_listed(doctor, listen)))
+        if (listen->address.ss_family != AF_UNIX ||
+            (sight != DOCTOR_SIGHT_OTHER && !is_listed(doctor, listen)))
                 return 0;
-        report_own(doctor, listen, path, is_seen);
+        if (sight == DOCTOR_SIGHT_ABSENT || sight == DOCTOR_SIGHT_SHARED)
+                report_lost(doctor, sight);
+        else
+                report_own(doctor, listen, sight == DOCTOR_SIGHT_OTHER);
         return 1;
 }
 
@@ -202,18 +202,48 @@ is_elsewhere(struct doctor *doctor, const struct config_listen *listen)
         return is_other || listens;
 }
 
-/* Nothing listens on the admin endpoint, but gatepostd has just answered for deliveries. */
-static void
-report_other_endpoint(struct doctor *doctor, const struct error *error)
+/* Return why else nothing listens on a socket of a gatepostd that runs, or may run, or "". */
+static const char *
+doubt(const struct doctor *doctor, const struct config_listen *listen, enum doctor_sight sight)
 {
-        const struct config_listen *admin = doctor->config->admin;
-        char *move = may_be_own(doctor, admin) ? explain_move(doctor, admin) : NULL;
+        if (sight == DOCTOR_SIGHT_ABSENT)
+                return ", or the socket was deleted";
+        if (sight == DOCTOR_SIGHT_SHARED)
+                return ", or the socket was replaced";
+        if (!own_url_may_be_hidden(doctor->config, listen))
+                return "";
+        return geteuid() == 0 ? ", or the socket is in " DOCTOR_SIGHT_OWN
+                              : ", or the socket is in " DOCTOR_SIGHT_OWN
+                                ", which gatepost doctor sees as root";
+}
 
-        doctor_fail(doctor, EX_UNAVAILABLE,
-                    "%s: nothing listens there; gatepostd runs, but not with this `listen` of [admin], which "
+/* Nothing listens there, and gatepostd does not say why. */
+static void
+report_absence(struct doctor *doctor, const struct config_listen *listen, enum doctor_sight sight,
+               const struct error *error)
+{
+        int is_admin = listen == doctor->config->admin;
+        int runs = sight != DOCTOR_SIGHT_UNKNOWN || (is_admin && doctor->receives);
+        char *move = sight == DOCTOR_SIGHT_UNKNOWN && own_url_may_be_hidden(doctor->config, listen)
+                         ? explain_move(doctor, listen)
+                         : NULL;
+
+        if (runs) {
+                doctor_fail(
+                    doctor, EX_UNAVAILABLE,
+                    "%s: nothing listens there; gatepostd runs, but not with this `listen` of [%s], which "
                     "only a restart applies, or a socket unit has another address%s",
-                    error->text, doubt(doctor, admin));
-        doctor_remedy(doctor, "%s", move == NULL ? doctor_restart(doctor) : move);
+                    error->text, is_admin ? "admin" : "receiver", doubt(doctor, listen, sight));
+                doctor_remedy(doctor, "%s", move == NULL ? doctor_restart(doctor) : move);
+        } else {
+                doctor_fail(
+                    doctor, EX_UNAVAILABLE,
+                    "%s: nothing listens there; gatepostd does not run, or with another configuration, or a "
+                    "socket unit has another address%s",
+                    error->text, doubt(doctor, listen, sight));
+                doctor_remedy(doctor,
+                              "start it: systemctl start @UNIT@; if it does not start: journalctl -u @UNIT@");
+        }
         free(move);
 }
 
@@ -221,6 +251,8 @@ void
 doctor_socket_report(struct doctor *doctor, const struct config_listen *listen, enum dial_failure failure,
                      const struct error *error)
 {
+        enum doctor_sight sight;
+
         if (failure == DIAL_DENIED) {
                 doctor_fail(doctor, EX_NOPERM, "%s: this user may not connect to the socket", error->text);
                 doctor_remedy(doctor, "run it as the daemon's user: sudo -u gatepost @GATEPOST@ doctor");
@@ -234,15 +266,8 @@ doctor_socket_report(struct doctor *doctor, const struct config_listen *listen, 
                               doctor_socket_finder(listen));
                 return;
         }
-        if (is_stopping(doctor, listen) || is_own(doctor, listen) || is_elsewhere(doctor, listen))
-                return;
-        if (listen == doctor->config->admin && doctor->receives) {
-                report_other_endpoint(doctor, error);
-                return;
-        }
-        doctor_fail(doctor, EX_UNAVAILABLE,
-                    "%s: nothing listens there; gatepostd does not run, or with another configuration, or a "
-                    "socket unit has another address%s",
-                    error->text, doubt(doctor, listen));
-        doctor_remedy(doctor, "start it: systemctl start @UNIT@; if it does not start: journalctl -u @UNIT@");
+        sight = sight_of(doctor, listen);
+        if (!is_stopping(doctor, listen) && !is_unseen(doctor, listen, sight) &&
+            !is_elsewhere(doctor, listen))
+                report_absence(doctor, listen, sight, error);
 }

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import socket
 import tempfile
 
 import pytest
@@ -267,3 +268,28 @@ def test_socket_that_may_be_in_the_tmp_of_the_unit_without_a_look_at_its_process
     expect(checkup, EX_UNAVAILABLE, "gatepostd runs, but not with this `listen`", ", or the socket is in a directory of gatepostd's own, ",
            f"remedy: name a path in /run/gatepost as `listen` in [admin] of {file_of(daemon)}, and then: systemctl restart gatepostd")
     assert "as root" not in checkup.cause
+
+
+@pytest.mark.parametrize("is_replaced", [False, True], ids=["deleted", "replaced"])
+def test_socket_that_was_deleted(installation, stopped, is_replaced):
+    """Root sees that gatepostd has it nowhere else, so a restart helps."""
+    config = stopped.config
+    sockets = [config[section]["listen"].removeprefix("unix:") for section in ("receiver", "admin")]
+    daemon = stopped.start().wait_until_ready()
+
+    def lose(path):
+        os.unlink(path)
+        if is_replaced:
+            with socket.socket(socket.AF_UNIX) as other:
+                other.bind(path)
+        return examine(installation, file_of(daemon), "--no-send")
+    event = "replaced" if is_replaced else "deleted"
+    checkup = lose(sockets[0])
+    expect(checkup, EX_UNAVAILABLE, f"listen unix:{sockets[0]}: nothing listens there: gatepostd runs, but its socket was {event}, ",
+           "; remedy: systemctl restart gatepostd (it makes the socket anew; ")
+    assert "own" not in checkup.cause.partition("nothing listens there")[2]
+    checkup = lose(sockets[1])
+    for line, section in zip(checkup.having("✗"), ("receiver", "admin"), strict=True):
+        assert line.endswith(f": nothing listens there; gatepostd runs, but not with this `listen` of [{section}], which only a restart applies, or a "
+                             f"socket unit has another address, or the socket was {event}"), line
+    assert checkup.cause.endswith("; remedy: systemctl restart gatepostd")
