@@ -241,8 +241,10 @@ report_absence(struct doctor *doctor, const struct config_listen *listen, enum d
                     "%s: nothing listens there; gatepostd does not run, or with another configuration, or a "
                     "socket unit has another address%s",
                     error->text, doubt(doctor, listen, sight));
-                doctor_remedy(doctor,
-                              "start it: systemctl start @UNIT@; if it does not start: journalctl -u @UNIT@");
+                doctor_remedy(
+                    doctor,
+                    "start it: systemctl start @UNIT@; if it does not start: journalctl -u @UNIT@%s%s",
+                    move == NULL ? "" : "; if it runs: ", move == NULL ? "" : move);
         }
         free(move);
 }

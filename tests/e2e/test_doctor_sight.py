@@ -293,3 +293,22 @@ def test_socket_that_was_deleted(installation, stopped, is_replaced):
         assert line.endswith(f": nothing listens there; gatepostd runs, but not with this `listen` of [{section}], which only a restart applies, or a "
                              f"socket unit has another address, or the socket was {event}"), line
     assert checkup.cause.endswith("; remedy: systemctl restart gatepostd")
+
+
+@pytest.mark.parametrize("is_root", [True, False], ids=["root", "nobody"])
+def test_router_with_an_admin_socket_in_the_tmp_of_the_unit(place, place_outside, installation, is_root):
+    """Nothing but its process shows that it runs."""
+    tmp = place / "tmp"
+    tmp.mkdir()
+    daemon = start_in_sandbox(installation, place_outside, f"mount -t tmpfs -o mode=1777 none {tmp}", own=("admin", tmp / "x.sock"), roles="router")
+    user = [] if is_root else ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    checkup = examine(installation, file_of(daemon), "--no-send", wrapper=user)
+    step = f"daemon unix:{tmp}/x.sock: "
+    own = "the socket is in a directory of gatepostd's own, by PrivateTmp= of its unit or in a container"
+    move = f"name a path in /run/gatepost as `listen` in [admin] of {file_of(daemon)}, and then: systemctl restart gatepostd"
+    if is_root:
+        own = own.replace("is in", "of gatepostd is in")
+        expect(checkup, EX_CONFIG, f"{step}nothing listens there: {own}, ", f"; remedy: {move}")
+    else:
+        expect(checkup, EX_UNAVAILABLE, step, "gatepostd does not run, ", f", or {own}, which gatepost doctor sees as root; remedy: start it: systemctl start ",
+               f"; if it runs: {move}")
