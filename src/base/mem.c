@@ -1,6 +1,5 @@
 #include "base/mem.h"
 
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,14 +47,22 @@ mem_strndup(const char *text, size_t len)
 }
 
 char *
+mem_vprintf(const char *format, va_list args)
+{
+        char *text = NULL;
+        int len = vasprintf(&text, format, args);
+
+        return checked(len < 0 ? NULL : text);
+}
+
+char *
 mem_printf(const char *format, ...)
 {
         va_list args;
-        char *text = NULL;
-        int len;
+        char *text;
 
         va_start(args, format);
-        len = vasprintf(&text, format, args);
+        text = mem_vprintf(format, args);
         va_end(args);
-        return checked(len < 0 ? NULL : text);
+        return text;
 }

@@ -1,6 +1,7 @@
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -22,6 +23,7 @@ char *mem_strndup(const char *text, size_t len);
 
 /* Return a formatted string. */
 char *mem_printf(const char *format, ...) PRINTF_LIKE(1, 2);
+char *mem_vprintf(const char *format, va_list args) PRINTF_LIKE(1, 0);
 
 /* Exit as these functions do when memory fails. */
 _Noreturn void mem_exit(void);

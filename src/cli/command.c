@@ -129,12 +129,22 @@ command_unit(const char *file)
         return mem_strdup("gatepostd");
 }
 
+/* Print a line that may quote untrusted text, such as the name of a file. */
+static void
+print_line(const char *format, va_list args)
+{
+        char *line = mem_vprintf(format, args);
+
+        text_print(stderr, line, strlen(line));
+        fputc('\n', stderr);
+        free(line);
+}
+
 static void
 print_error(const char *format, va_list args)
 {
         fprintf(stderr, "gatepost%s%s: ", *running->name == '\0' ? "" : " ", running->name);
-        (void)vfprintf(stderr, format, args);
-        fputc('\n', stderr);
+        print_line(format, args);
 }
 
 int
@@ -146,6 +156,17 @@ command_fail(int status, const char *format, ...)
         print_error(format, args);
         va_end(args);
         return status;
+}
+
+void
+command_advise(const char *format, ...)
+{
+        va_list args;
+
+        fputs("    ", stderr);
+        va_start(args, format);
+        print_line(format, args);
+        va_end(args);
 }
 
 int

@@ -88,8 +88,14 @@ const char *command_name(void);
  */
 char *command_unit(const char *file) MUST_CHECK;
 
-/* Print an error of the command that runs; command_misused() also its usage. Return status, or EX_USAGE. */
+/*
+ * Print an error of the command that runs, in one line; command_misused() also its usage. Bytes that are not
+ * safe on a terminal are written as \xNN. Return status, or EX_USAGE.
+ */
 int command_fail(int status, const char *format, ...) PRINTF_LIKE(2, 3);
 int command_misused(const char *format, ...) PRINTF_LIKE(1, 2);
+
+/* Print a line below an error in the same way: what to do about it. */
+void command_advise(const char *format, ...) PRINTF_LIKE(1, 2);
 
 #endif

@@ -45,14 +45,11 @@ explain_absence(const struct config *config, int reason)
                                ? ", or has a /tmp of its own, by PrivateTmp= of its unit"
                                : "",
                            config->admin->text, config->file, strerror(reason));
-        fprintf(stderr,
-                "    start it:             systemctl start %s\n"
-                "    or in the foreground: gatepostd -c %s\n"
-                "    see why it stopped:   systemctl status %s; journalctl -u %s\n",
-                unit, file, unit, unit);
+        command_advise("start it:             systemctl start %s", unit);
+        command_advise("or in the foreground: gatepostd -c %s", file);
+        command_advise("see why it stopped:   systemctl status %s; journalctl -u %s", unit, unit);
         if (own_url_may_be_hidden(config, config->admin))
-                fprintf(stderr,
-                        "    if it runs:           name a path in /run/gatepost instead, and restart it\n");
+                command_advise("if it runs:           name a path in /run/gatepost instead, and restart it");
         free(file);
         free(unit);
         return EX_UNAVAILABLE;
@@ -76,11 +73,8 @@ explain(const struct config *config, const struct http_client_answer *answer, co
                                     "gatepostd does not answer at %s within %d s, as if it were stopped or "
                                     "overloaded; see its log by journalctl",
                                     address, HTTP_CLIENT_TIMEOUT_MS / 1000);
-        fprintf(stderr, "gatepost %s: no answer from %s, which is listen in [admin] of %s: ", command_name(),
-                address, config->file);
-        text_print(stderr, error->text, strlen(error->text));
-        fputc('\n', stderr);
-        return EX_UNAVAILABLE;
+        return command_fail(EX_UNAVAILABLE, "no answer from %s, which is listen in [admin] of %s: %s",
+                            address, config->file, error->text);
 }
 
 /* Parse a report. Return NULL with the reason. */

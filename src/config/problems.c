@@ -3,8 +3,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 static void
 add(struct problems *problems, enum problem_level level, size_t line, const char *format, va_list args)
@@ -42,11 +44,13 @@ void
 problems_print(const char *file, const struct problem *problem)
 {
         const char *level = problem->level == PROBLEM_WARNING ? "warning: " : "";
+        char *line = problem->line == 0
+                         ? mem_printf("%s: %s%s", file, level, problem->text)
+                         : mem_printf("%s:%zu: %s%s", file, problem->line, level, problem->text);
 
-        if (problem->line == 0)
-                fprintf(stderr, "%s: %s%s\n", file, level, problem->text);
-        else
-                fprintf(stderr, "%s:%zu: %s%s\n", file, problem->line, level, problem->text);
+        text_print(stderr, line, strlen(line));
+        fputc('\n', stderr);
+        free(line);
 }
 
 void

@@ -36,7 +36,10 @@ struct problems {
 void problems_add(struct problems *problems, size_t line, const char *format, ...) PRINTF_LIKE(3, 4);
 void problems_warn(struct problems *problems, size_t line, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* Write a problem to stderr, as `file:line: text` or `file:line: warning: text`. */
+/*
+ * Write a problem to stderr, as `file:line: text` or `file:line: warning: text`; bytes that are not safe on a
+ * terminal as \xNN.
+ */
 void problems_print(const char *file, const struct problem *problem);
 
 /* Write only errors to stderr: warnings are for gatepostd and gatepost check. */

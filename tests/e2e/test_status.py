@@ -219,6 +219,20 @@ def test_absent_daemon_exits_69_and_says_how_to_start_it(offline):
                 assert remedy in text, remedy
 
 
+def test_name_of_the_file_is_printed_without_control_characters(offline):
+    config = offline.config()
+    config["admin"]["listen"] = f"unix:{config.directory}/nobody.sock"
+    path = os.fsencode(config.write("control.conf").rename(config.directory / os.fsdecode(b"a\x1b[31mb\nc\xff.conf")))
+    escaped = f"{config.directory}/a\\x1b[31mb\\x0ac\\xff.conf"
+    done = offline.gatepost("status", config=path)
+    first, *remedies = done.stderr.splitlines()
+    assert done.returncode == EX_UNAVAILABLE and f" of {escaped} (" in first
+    assert f"    or in the foreground: gatepostd -c '{escaped}'" in remedies and len(remedies) == 3
+    os.unlink(path)
+    done = offline.gatepost("status", config=path)
+    assert done.returncode == EX_CONFIG and escaped in done.stderr and done.stderr.count("\n") == 1 and "\x1b" not in done.stderr
+
+
 def test_unusable_admin_address_exits_78(offline):
     config = offline.config()
     for listen, told in (("off", "is off"), ("127.0.0.1:0", "only gatepostd knows")):
