@@ -125,7 +125,7 @@ def test_admin_endpoint_that_has_moved(installation, has_spool):
     checkup = examine(installation, file)
     assert f"✓ listen {config['receiver']['listen']}: gatepostd answers" in checkup.lines
     assert checkup.lines[-1].partition("nothing listens there; ")[2] == (
-        "gatepostd runs, but not with this `listen` of [admin], which only a restart applies, or a socket unit has another address; remedy: systemctl restart "
-        "gatepostd" + has_spool * f"; if `spool` was changed before, then drain the old directory: gatepost -c {file} spool drain DIR")
+        "gatepostd runs, but not with this `listen` of [admin], which only a restart applies, or a socket unit has another address, or the socket was "
+        "deleted; remedy: systemctl restart gatepostd" + has_spool * f"; if `spool` was changed before, then drain the old directory: gatepost -c {file} spool drain DIR")
     daemon.stop()
     assert "remedy: start it: systemctl start gatepostd" in examine(installation, file).lines[-1]
