@@ -41,6 +41,29 @@ topics_needed(const struct config *config, size_t *n)
         return needs;
 }
 
+/* librdkafka counts references to topics: get the new ones before the old ones are released. */
+void
+topics_keep(struct topics_kept *kept, rd_kafka_t *client, const struct config *config)
+{
+        struct topics_kept before = *kept;
+        struct topic_need *needs = topics_needed(config, &kept->n);
+
+        kept->items = mem_alloc(kept->n * sizeof(rd_kafka_topic_t *));
+        for (size_t i = 0; i < kept->n; i++)
+                kept->items[i] = rd_kafka_topic_new(client, needs[i].name, NULL);
+        free(needs);
+        topics_release(&before);
+}
+
+void
+topics_release(struct topics_kept *kept)
+{
+        for (size_t i = 0; i < kept->n; i++)
+                rd_kafka_topic_destroy(kept->items[i]);
+        free(kept->items);
+        *kept = (struct topics_kept){0};
+}
+
 static void
 read_topic(struct topic_state *state, const struct rd_kafka_metadata_topic *topic)
 {

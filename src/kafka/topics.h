@@ -24,6 +24,17 @@ struct topic_need {
  */
 struct topic_need *topics_needed(const struct config *config, size_t *n);
 
+/* Topics whose metadata a client keeps. Zeros are none. */
+struct topics_kept {
+        rd_kafka_topic_t **items;
+        size_t n;
+};
+
+/* Keep those that the configuration names, instead of the ones so far. */
+void topics_keep(struct topics_kept *kept, rd_kafka_t *client, const struct config *config);
+
+void topics_release(struct topics_kept *kept);
+
 /**
  * topics_describe(client, needs, n, states, timeout_ms, error):
  * Query the state of the topics. Returns 0, or -1 with the reason when Kafka is unreachable.

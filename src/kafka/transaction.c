@@ -32,8 +32,7 @@
 struct transaction {
         rd_kafka_t *client;
         struct commit_watchdog *watchdog;
-        rd_kafka_topic_t **topics; /* held so that their metadata is kept */
-        size_t n_topics;
+        struct topics_kept topics; /* to which it will produce */
         int is_open;
         struct responses responses;
         void (*on_failure)(const struct transaction_failure *failure, void *arg);
@@ -42,6 +41,7 @@ struct transaction {
         struct error failure;           /* of the first failure */
         struct message_origins origins; /* of the records that were added since the last commit */
         char first_topic[TOPIC_SIZE];   /* of the first of these */
+        int64_t slowest_ms;             /* see transaction_slowest_ms() */
 };
 
 /* Copy an error's text, and destroy it. Returns -1. */
@@ -106,12 +106,16 @@ fail(struct transaction *transaction, size_t index, const char *topic, const cha
 static void
 on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 {
+        struct transaction *transaction = opaque;
         const char *reason = client_append_error(message);
+        int64_t took_ms = rd_kafka_message_latency(message) / 1000;
 
         (void)client;
+        if (took_ms > transaction->slowest_ms)
+                transaction->slowest_ms = took_ms;
         if (reason != NULL && message->err != RD_KAFKA_RESP_ERR__PURGE_QUEUE &&
             message->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
-                fail(opaque, index_of(message), rd_kafka_topic_name(message->rkt), reason,
+                fail(transaction, index_of(message), rd_kafka_topic_name(message->rkt), reason,
                      client_is_final(message->err));
 }
 
@@ -158,27 +162,10 @@ open_client(const struct config *config, const char *bootstrap, struct transacti
         return client;
 }
 
-static void
-forget_topics(rd_kafka_topic_t **topics, size_t n)
-{
-        for (size_t i = 0; i < n; i++)
-                rd_kafka_topic_destroy(topics[i]);
-        free(topics);
-}
-
-/* librdkafka counts references to topics: get the new ones before the old ones are released. */
 void
 transaction_know_topics(struct transaction *transaction, const struct config *config)
 {
-        rd_kafka_topic_t **before = transaction->topics;
-        size_t n_before = transaction->n_topics;
-        struct topic_need *needs = topics_needed(config, &transaction->n_topics);
-
-        transaction->topics = mem_alloc(transaction->n_topics * sizeof(rd_kafka_topic_t *));
-        for (size_t i = 0; i < transaction->n_topics; i++)
-                transaction->topics[i] = rd_kafka_topic_new(transaction->client, needs[i].name, NULL);
-        free(needs);
-        forget_topics(before, n_before);
+        topics_keep(&transaction->topics, transaction->client, config);
 }
 
 struct transaction *
@@ -244,6 +231,7 @@ transaction_begin(struct transaction *transaction, struct error *error)
 
         atomic_store(&transaction->responses.is_any, 0);
         transaction->n_failures = 0;
+        transaction->slowest_ms = 0;
         failure = rd_kafka_begin_transaction(transaction->client);
         if (failure != NULL)
                 return take_error(failure, "begin_transaction", error);
@@ -386,6 +374,12 @@ transaction_learn(struct transaction *transaction)
                 (void)rd_kafka_poll(transaction->client, (int)left_ms);
 }
 
+int64_t
+transaction_slowest_ms(const struct transaction *transaction)
+{
+        return transaction->slowest_ms;
+}
+
 int
 transaction_is_tainted(struct transaction *transaction)
 {
@@ -439,7 +433,7 @@ transaction_free(struct transaction *transaction)
         if (transaction == NULL)
                 return;
         abort_early(transaction);
-        forget_topics(transaction->topics, transaction->n_topics);
+        topics_release(&transaction->topics);
         transaction->on_failure = NULL;
         (void)client_purge(transaction->client);
         if (client_destroy(transaction->client) != 0)

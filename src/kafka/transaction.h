@@ -78,6 +78,9 @@ int transaction_produce(struct transaction *transaction, const char *topic, stru
 int transaction_commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t *group,
                        const rd_kafka_topic_partition_list_t *offsets, struct error *error) MUST_CHECK;
 
+/* How long the slowest record of the last transaction took to reach Kafka, in milliseconds. */
+int64_t transaction_slowest_ms(const struct transaction *transaction) MUST_CHECK;
+
 /* After a failure, wait up to 50 ms for reports of refused records, in case they are the cause. */
 void transaction_learn(struct transaction *transaction);
 

@@ -7,10 +7,11 @@
 #include "base/mem.h"
 #include "model/output.h"
 
-#define MAX_AGE_MS 1000    /* a batch is committed after this time, even if records keep coming */
-#define FIRST_RECORDS 1000 /* in the first batch; how fast Kafka is, is not known yet */
-#define QUICK_COMMIT_MS 1000
-#define SLOW_COMMIT_MS 4000
+#define MAX_AGE_MS 1000           /* a batch is committed after this time, even if records keep coming */
+#define FIRST_RECORDS 1000        /* in the first batch; how fast Kafka is, is not known yet */
+#define SMALL_BYTES (1024 * 1024) /* of a batch that takes no longer than a smaller one */
+#define QUICK_MS 4000
+#define SLOW_MS 8000
 #define RECEPTIONS_SIZE 64
 
 static int
@@ -126,11 +127,13 @@ batch_shrink(struct batch *batch)
 }
 
 void
-batch_adapt(struct batch *batch, const struct config *config, int64_t commit_ms)
+batch_adapt(struct batch *batch, const struct config *config, int64_t slowest_ms)
 {
-        if (commit_ms >= SLOW_COMMIT_MS)
+        int is_small = batch->n_bytes < SMALL_BYTES;
+
+        if (!is_small && slowest_ms >= SLOW_MS)
                 batch_shrink(batch);
-        else if (commit_ms < QUICK_COMMIT_MS && batch->n_records >= batch->max_records)
+        else if ((is_small || slowest_ms < QUICK_MS) && batch->n_records >= batch->max_records)
                 batch->max_records =
                     batch->max_records < config->max_batch / 2 ? batch->max_records * 2 : config->max_batch;
 }

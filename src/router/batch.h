@@ -45,10 +45,11 @@ void batch_reset(struct batch *batch);
 void batch_shrink(struct batch *batch);
 
 /*
- * Adapt the size of the next batch to the time of a commit: double it, up to max_batch, after a quick one of
- * a full batch, and halve it after a slow one, since each record must reach Kafka within its timeout (15 s).
+ * Adapt the size of the next batch after a commit to how long the slowest record took to reach Kafka: double
+ * it, up to max_batch, after a full batch with less than 4 s, and halve it with 8 s, since each record must
+ * be there within its timeout of 15 s. The time of a small batch does not depend on its size: double it.
  */
-void batch_adapt(struct batch *batch, const struct config *config, int64_t commit_ms);
+void batch_adapt(struct batch *batch, const struct config *config, int64_t slowest_ms);
 
 /* Whether it has reached max_records, max_batch_bytes or an age of one second. */
 int batch_is_full(const struct batch *batch, const struct config *config);

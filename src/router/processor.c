@@ -363,7 +363,7 @@ int
 processor_commit(struct processor *processor, struct error *error)
 {
         rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(8);
-        int64_t took_ns, began_ns = clock_monotonic_ns();
+        int64_t began_ns = clock_monotonic_ns();
         int is_full = processor_is_full(processor); /* now: the commit's own time does not count */
         int result = add_offsets(processor, offsets) != 0
                          ? error_set(error, "out of memory")
@@ -372,14 +372,13 @@ processor_commit(struct processor *processor, struct error *error)
         rd_kafka_topic_partition_list_destroy(offsets);
         if (result != 0)
                 return -1;
-        took_ns = clock_monotonic_ns() - began_ns;
-        metrics_observe(processor->metrics, HISTOGRAM_COMMIT, (uint64_t)took_ns, 1);
+        metrics_observe(processor->metrics, HISTOGRAM_COMMIT, (uint64_t)(clock_monotonic_ns() - began_ns), 1);
         processor->is_behind = is_full;
         processor->is_open = 0;
         for (size_t i = 0; i < processor->partitions.n; i++)
                 partition_committed(processor->partitions.items[i]);
         batch_count(&processor->batch, processor->newest, processor->metrics);
-        batch_adapt(&processor->batch, processor->newest, took_ns / 1000000);
+        batch_adapt(&processor->batch, processor->newest, transaction_slowest_ms(processor->transaction));
         batch_reset(&processor->batch);
         table_tend(processor->state, &processor->partitions, &processor->followed);
         if (transaction_is_tainted(processor->transaction)) {
