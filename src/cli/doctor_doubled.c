@@ -111,7 +111,7 @@ doctor_doubled_ids(const struct doctor *doctor, const struct config_source *sour
                    ? mem_strdup("")
                    : mem_printf(
                          "; then add webhook_id = ID, with the id that it prints, to [source %s] of %s, "
-                         "and at once: systemctl reload @UNIT@",
+                         "and at once: systemctl reload @UNIT@; also on all other receivers with this source",
                          source->name, doctor->file);
 }
 

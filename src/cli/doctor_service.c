@@ -110,21 +110,28 @@ find_coverage(const struct config *config, const struct topic_table *documented,
         return has_documented_kinds(config, documented, event, len - 1) ? ALL_TOPICS : SOME_TOPICS;
 }
 
-/* An event without a topic, or a family of which only some kinds have one. */
+/* Events without a topic, or families of which only some kinds have one. */
 struct gap {
         enum coverage coverage;
-        char *event; /* NULL: none */
+        char events[600]; /* as many as fit */
 };
 
-/* Keep the worse of two gaps; of equal ones, the first. */
+/* Keep the worse of two gaps; add up equal ones. */
 static void
-widen(struct gap *gap, enum coverage coverage, const char *format, const char *event)
+widen(struct gap *gap, enum coverage coverage, const char *event)
 {
-        if (coverage >= gap->coverage)
+        size_t len;
+
+        if (coverage > gap->coverage || coverage == ALL_TOPICS)
                 return;
-        free(gap->event);
-        gap->coverage = coverage;
-        gap->event = mem_printf(format, event);
+        if (coverage < gap->coverage)
+                *gap = (struct gap){.coverage = coverage};
+        len = strlen(gap->events);
+        if (len + strlen(event) + sizeof(", , ...") > sizeof(gap->events))
+                event = len > 3 && strcmp(gap->events + len - 3, "...") == 0 ? "" : "...";
+        if (event[0] != '\0')
+                (void)snprintf(gap->events + len, sizeof(gap->events) - len, "%s%s", len > 0 ? ", " : "",
+                               event);
 }
 
 /* Find the worst gap in the events of a webhook: for *, in all kinds that the service documents. */
@@ -138,18 +145,27 @@ find_gap(const struct doctor *doctor, const struct subscription_view *view)
         topic_table_add_defaults(documented, "x");
         for (size_t i = 0; i < view->n_events && config->roles & CONFIG_ROUTER; i++) {
                 if (strcmp(view->events[i], "*") != 0) {
-                        widen(&gap, find_coverage(config, documented, view->events[i]), "%s",
-                              view->events[i]);
+                        widen(&gap, find_coverage(config, documented, view->events[i]), view->events[i]);
                         continue;
                 }
                 for (size_t k = 0; k < topic_table_size(documented); k++) {
                         const char *kind = topic_table_rule(documented, k)->pattern;
 
-                        widen(&gap, find_coverage(config, documented, kind), "* (%s)", kind);
+                        widen(&gap, find_coverage(config, documented, kind), kind);
                 }
         }
         topic_table_free(documented);
         return gap;
+}
+
+/* [events] replaces the default table: a section of one line would leave all other kinds without a topic. */
+static const char *
+events_hint(const struct doctor *doctor)
+{
+        return doctor->config->has_events
+                   ? ""
+                   : ", which replaces the default table: first put the whole [events] there that "
+                     "@GATEPOST@ config prints";
 }
 
 static void
@@ -167,24 +183,24 @@ report_webhook(struct doctor *doctor, const struct config_source *source,
                             "@GATEPOST@ subscriptions ensure --url URL --events LIST --secret-file FILE%s",
                             url, ids);
         else if (gap.coverage == NO_TOPIC)
-                doctor_warn(doctor,
-                            "%.300s has the event %.255s, for which there is no topic: its deliveries go to "
-                            "quarantine as unknown-kind; give it a topic in [events] of %s, and create that: "
-                            "@GATEPOST@ topics create",
-                            url, gap.event, doctor->file);
+                doctor_warn(
+                    doctor,
+                    "%.300s has events for which there is no topic (%s): their deliveries go to quarantine "
+                    "as unknown-kind; name a topic for each in [events] of %s%s; then @GATEPOST@ topics "
+                    "create, and let all routers load it",
+                    url, gap.events, doctor->file, events_hint(doctor));
         else if (gap.coverage == SOME_TOPICS)
                 doctor_note(
                     doctor,
-                    "%.300s has the event %.255s, and only some kinds of that family have a topic: "
-                    "deliveries of others go to quarantine as unknown-kind; if some are expected, give "
-                    "them topics in [events] of %s, or the family one, and create those: "
-                    "@GATEPOST@ topics create",
-                    url, gap.event, doctor->file);
+                    "%.300s has families of events of which only some kinds have a topic (%s): deliveries of "
+                    "others go to quarantine as unknown-kind; if some are expected, name topics for them, or "
+                    "one for the family, in [events] of %s%s; then @GATEPOST@ topics create, and let all "
+                    "routers load it",
+                    url, gap.events, doctor->file, events_hint(doctor));
         else
                 doctor_pass(doctor, "%.300s has %s%s", url,
                             view->shows_events ? "the events " : "unknown events", events);
         free(ids);
-        free(gap.event);
         free(url);
 }
 

@@ -49,19 +49,33 @@ def test_event_of_the_webhook_without_a_topic(shared, service, subscribed):
     webhook(service, subscribed, ["invoice.accepted", "invoice.unheard-of"])
     checkup = examine(shared, subscribed, "--no-send")
     (warning,) = [line for line in checkup.having("!") if line.startswith("! webhook ")]
-    assert "has the event invoice.unheard-of, for which there is no topic" in warning and "as unknown-kind" in warning
+    assert "has events for which there is no topic (invoice.unheard-of): " in warning and "as unknown-kind" in warning
     assert checkup.status == 0, checkup.lines
 
 
-@pytest.mark.parametrize("event, missing", [("*", "* (invoice.rejected)"), ("reporting_batch.*", "reporting_batch.*"),
-                                            ("held_unmapped_decision.*", None)])
+@pytest.mark.parametrize("event, missing", [
+    ("*", "invoice.rejected, invoice.received, invoice.duplicate, invoice.pending, invoice.amended, invoice.cancelled, reporting_batch.*"),
+    ("reporting_batch.*", "reporting_batch.*"), ("held_unmapped_decision.*", None)])
 def test_events_of_the_webhook_by_a_pattern(shared, service, subscribed, event, missing):
     """All kinds that the service documents need a topic, or the family."""
     webhook(service, subscribed, [event])
     subscribed["events"].update({"invoice.accepted": f"{shared.prefix}.invoice.accepted", "held_unmapped_decision.*": f"{shared.prefix}.held"})
     told = [line for line in examine(shared, subscribed, "--no-send").lines if " webhook [source invoicing]" in line]
     assert len(told) == 1 and told[0].startswith("! " if missing else "✓ "), told
-    assert missing is None or f" has the event {missing}, for which there is no topic" in told[0]
+    assert missing is None or f" has events for which there is no topic ({missing}): " in told[0]
+
+
+def test_remedy_for_an_event_without_a_topic(shared, service, subscribed):
+    """[events] replaces the default table, so the new line alone would send all other kinds to quarantine."""
+    webhook(service, subscribed, ["invoice.accepted", "customer.created"])
+    (told,) = [line for line in examine(shared, subscribed, "--no-send").having("!") if line.startswith("! webhook ")]
+    assert "which replaces the default table: first put the whole [events] there that gatepost -c " in told
+    printed = shared.gatepost("config", config=subscribed).stdout
+    table = printed[printed.index("[events]"):].split("\n\n")[0]
+    path = subscribed.write("more.conf")
+    path.write_text(f"{path.read_text()}\n{table}\ncustomer.created = {shared.prefix}.customers\n")
+    (told,) = [line for line in examine(shared, path, "--no-send").lines if " webhook [source invoicing]" in line]
+    assert told.startswith("✓ "), told
 
 
 def test_source_of_another_account_of_the_service(installation, service, stopped):
