@@ -10,6 +10,7 @@
 #define MAX_AGE_MS 1000           /* a batch is committed after this time, even if records keep coming */
 #define FIRST_RECORDS 1000        /* in the first batch; how fast Kafka is, is not known yet */
 #define SMALL_BYTES (1024 * 1024) /* of a batch that takes no longer than a smaller one */
+#define RECORD_BYTES 500          /* of key, headers and framing, about */
 #define QUICK_MS 4000
 #define SLOW_MS 8000
 #define RECEPTIONS_SIZE 64
@@ -129,7 +130,7 @@ batch_shrink(struct batch *batch)
 void
 batch_adapt(struct batch *batch, const struct config *config, int64_t slowest_ms)
 {
-        int is_small = batch->n_bytes < SMALL_BYTES;
+        int is_small = batch->n_bytes + batch->n_records * RECORD_BYTES < SMALL_BYTES;
 
         if (!is_small && slowest_ms >= SLOW_MS)
                 batch_shrink(batch);
