@@ -249,6 +249,30 @@ print_ensured_json(const struct subscription_ensure *state)
         json_print(json);
 }
 
+/* Warn of a new webhook that the receiver of the configuration refuses, since it lists others only. */
+static void
+warn_of_unlisted(const struct config *config, const struct subscription_view *view)
+{
+        size_t n = 0;
+
+        for (size_t s = 0; s < config->n_sources; s++) {
+                const struct config_source *source = &config->sources[s];
+
+                n += source->n_webhook_ids;
+                for (size_t i = 0; i < source->n_webhook_ids; i++) {
+                        if (strcmp(source->webhook_ids[i], view->id) == 0)
+                                return;
+                }
+        }
+        if (n == 0)
+                return;
+        fprintf(stderr, "gatepost %s: ", command_name());
+        text_print(stderr, view->id, strlen(view->id));
+        fputs(" is in no webhook_id of the configuration: if its source has others, add it there on all "
+              "receivers, and reload them; they refuse its deliveries until then\n",
+              stderr);
+}
+
 static int
 ensure(struct api_client *client, const struct config *config)
 {
@@ -263,6 +287,8 @@ ensure(struct api_client *client, const struct config *config)
         secrets_free(payload, len);
         if (status == 0 || state.was_added || state.n_removed > 0)
                 (args.as_json ? print_ensured_json : print_ensured)(&state);
+        if (state.was_added && state.kept != NULL)
+                warn_of_unlisted(config, state.kept);
         subscription_ensure_clear(&state);
         return status;
 }

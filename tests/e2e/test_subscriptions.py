@@ -407,6 +407,20 @@ def test_webhook_updated_by_registration_is_not_removed(fake, service, events, o
     assert [each["id"] for each in service.webhooks] == ["w1"]
 
 
+def test_new_webhook_that_the_source_does_not_list(fake, service):
+    """Receivers that list ids refuse all others."""
+    fake.add()
+    assert fake.ensure("--rotate").stderr == ""
+    fake.config["source invoicing"]["webhook_id"] = "w2"
+    assert fake.ensure().stderr == ""
+    done = fake.ensure("--rotate")
+    assert done.stderr == ("gatepost subscriptions ensure: w3 is in no webhook_id of the configuration: if its source has others, add it there on all receivers, and "
+                           "reload them; they refuse its deliveries until then\n"), done.stderr
+    assert json.loads(fake.ensure("--rotate", "--dry-run", "--json").stdout)["removed"] == ["w3"]
+    fake.config["source invoicing"]["webhook_id"] = ["w2", "w4"]
+    assert fake.ensure("--rotate").stderr == ""
+
+
 def test_rotate_replaces_a_correct_webhook(fake, service):
     service.add({"url": URL, "events": KINDS.split(",")})
     assert json.loads(fake.ensure("--rotate", "--dry-run", "--json").stdout)["removed"] == ["w1"]
