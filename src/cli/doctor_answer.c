@@ -93,7 +93,7 @@ advise_on_difference(struct doctor *doctor, const struct config_source *source, 
         if (proxy != NULL && can_compare(doctor))
                 first =
                     mem_printf("compare with a run without --to: if its deliveries are accepted, and the URL "
-                               "leads to this receiver, a proxy before it %s; if not, ",
+                               "leads to this receiver only, a proxy before it %s; if not, ",
                                proxy);
         else if (proxy != NULL)
                 last =
@@ -101,10 +101,11 @@ advise_on_difference(struct doctor *doctor, const struct config_source *source, 
                                "receiver's machine",
                                proxy);
         doctor_remedy(doctor,
-                      "%ssee which source gets it, by the receiver's log, since "
-                      "proxies may change the path; if it is [source %s], give %s and the receiver the same "
-                      "%s of it (a router with verify = on quarantines what it cannot verify by its own "
-                      "secrets), then reload both%s",
+                      "%ssee which source gets it, by the receiver's log, since proxies may change the path; "
+                      "if it is [source %s], %s and the receiver, or one of several behind the URL, do not "
+                      "have the same %s: the one that accepts deliveries of the service is right, so correct "
+                      "the other (add secrets and ids, rather than replace them; a router with verify = on "
+                      "quarantines what it cannot verify by its own secrets), and reload it%s",
                       first == NULL ? "" : first, source->name, doctor->file, meanings[m].option,
                       last == NULL ? "" : last);
         free(first);
@@ -124,8 +125,9 @@ advise_on_refusal(struct doctor *doctor, const struct config_source *source, siz
                 doctor_remedy(
                     doctor,
                     "see which path the receiver gets, by its log: there may be "
-                    "a proxy that must remove what is before %s, or must not; if it gets %s, give %s and "
-                    "the receiver the same sources, then reload both",
+                    "a proxy that must remove what is before %s, or must not; if it gets %s, %s and the "
+                    "receiver do not have the same sources: the one that accepts deliveries of the service "
+                    "is right, so correct the other, and reload it",
                     source->path, source->path, doctor->file);
         else if (misses_sent_header(source, refusal))
                 doctor_remedy(

@@ -148,9 +148,12 @@ warn_of_pair(struct doctor *doctor, const struct group *group, const struct subs
 
         if (spare != NULL)
                 advice = mem_printf(
-                    "%.64s has all events of %.64s: if it has the secret of the source, @GATEPOST@ "
+                    "%.64s has all events of %.64s: if it has the secret of the source%s, @GATEPOST@ "
                     "subscriptions remove %.64s; if not, %s",
-                    kept->id, spare->id, for_command(spare->id, "ID"), merging);
+                    kept->id, spare->id,
+                    group->source->n_webhook_ids == 0 ? ""
+                                                      : ", and all receivers with this source list its id",
+                    for_command(spare->id, "ID"), merging);
         else
                 advice = mem_printf(
                     "neither has all events of the other, so remove neither before one webhook has "

@@ -225,8 +225,9 @@ report_refused(struct doctor *doctor, const struct config_source *source,
                 doctor_remedy(
                     doctor,
                     "add webhook_id = %.64s to [source %s] of %s if that is its receiver, then: "
-                    "systemctl reload @UNIT@; leave the ids that are there, which may be of another "
-                    "account; @GATEPOST@ subscriptions list shows all of this one",
+                    "systemctl reload @UNIT@; do so on all receivers with this source; leave the ids that "
+                    "are there, which may be of another account; @GATEPOST@ subscriptions list shows all of "
+                    "this one",
                     view->id, source->name, doctor->file);
         }
         free(url);

@@ -80,8 +80,8 @@ def test_genuine_deliveries_in_quarantine_are_a_warning(installation, apart):
     assert checkup.status == 0 and warning.startswith(
         "! quarantine: 2 deliveries quarantined within an hour, by any router, the last of [source invoicing] as unverified: ")
     checkup = examine(installation, file_of(router), "--to", f"http://{receiver.address}")
-    expect(checkup, EX_CONFIG, "answered 401 (INVALID_SIGNATURE)", "if it is [source invoicing]", "the same secret_file of it", "verify = on",
-           "then reload both")
+    expect(checkup, EX_CONFIG, "answered 401 (INVALID_SIGNATURE)", "if it is [source invoicing]", "do not have the same secret_file: ", "verify = on",
+           "the one that accepts deliveries of the service is right, so correct the other")
 
 
 def test_deliveries_deleted_before_they_were_routed_are_a_warning(installation):
