@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/own_url.h"
 #include "cli/wait_note.h"
+#include "config/endpoint.h"
 
 #define REPORT_MAX (4u << 20) /* bytes */
 
@@ -41,14 +42,14 @@ explain_absence(const struct config *config, int reason)
         (void)command_fail(0,
                            "gatepostd is not running%s: nobody listens at %s, which is listen in [admin] "
                            "of %s (%s)",
-                           own_url_may_be_hidden(config, config->admin)
+                           endpoint_may_be_hidden(config->admin, config)
                                ? ", or has a /tmp of its own, by PrivateTmp= of its unit"
                                : "",
                            config->admin->text, config->file, strerror(reason));
         command_advise("start it:             systemctl start %s", unit);
         command_advise("or in the foreground: gatepostd -c %s", file);
         command_advise("see why it stopped:   systemctl status %s; journalctl -u %s", unit, unit);
-        if (own_url_may_be_hidden(config, config->admin))
+        if (endpoint_may_be_hidden(config->admin, config))
                 command_advise("if it runs:           name a path in /run/gatepost instead, and restart it");
         free(file);
         free(unit);

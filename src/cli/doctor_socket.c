@@ -3,14 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "base/directory.h"
 #include "base/mem.h"
 #include "cli/doctor_sight.h"
-#include "cli/own_url.h"
+#include "config/endpoint.h"
 
 /* Sockets of gatepostd that cannot be connected to: why, and where gatepostd listens instead. */
 
@@ -31,18 +30,13 @@ explain_move(struct doctor *doctor, const struct config_listen *listen)
                           doctor_restart_as(doctor, RESTART));
 }
 
-static const char *
-path_of(const struct config_listen *listen)
-{
-        return ((const struct sockaddr_un *)&listen->address)->sun_path;
-}
-
 /* Return where the path of a socket leads for gatepostd. */
 static enum doctor_sight
 sight_of(const struct doctor *doctor, const struct config_listen *listen)
 {
-        return listen->address.ss_family != AF_UNIX ? DOCTOR_SIGHT_UNKNOWN
-                                                    : doctor_sight_of(doctor, path_of(listen));
+        const char *path = endpoint_path(listen);
+
+        return path == NULL ? DOCTOR_SIGHT_UNKNOWN : doctor_sight_of(doctor, path);
 }
 
 void
@@ -98,8 +92,8 @@ is_listed(const struct doctor *doctor, const struct config_listen *listen)
 static void
 report_own(struct doctor *doctor, const struct config_listen *listen, int is_seen)
 {
-        char *first = directory_is_temporary(path_of(listen)) ? explain_move(doctor, listen)
-                      : is_seen                               ? NULL
+        char *first = directory_is_temporary(endpoint_path(listen)) ? explain_move(doctor, listen)
+                      : is_seen                                     ? NULL
                                 : mem_printf("if it was deleted: %s", doctor_restart(doctor));
 
         doctor_fail(doctor, EX_CONFIG,
@@ -210,7 +204,7 @@ doubt(const struct doctor *doctor, const struct config_listen *listen, enum doct
                 return ", or the socket was deleted";
         if (sight == DOCTOR_SIGHT_SHARED)
                 return ", or the socket was replaced";
-        if (!own_url_may_be_hidden(doctor->config, listen))
+        if (!endpoint_may_be_hidden(listen, doctor->config))
                 return "";
         return geteuid() == 0 ? ", or the socket is in " DOCTOR_SIGHT_OWN
                               : ", or the socket is in " DOCTOR_SIGHT_OWN
@@ -224,7 +218,7 @@ report_absence(struct doctor *doctor, const struct config_listen *listen, enum d
 {
         int is_admin = listen == doctor->config->admin;
         int runs = sight != DOCTOR_SIGHT_UNKNOWN || (is_admin && doctor->receives);
-        char *move = sight == DOCTOR_SIGHT_UNKNOWN && own_url_may_be_hidden(doctor->config, listen)
+        char *move = sight == DOCTOR_SIGHT_UNKNOWN && endpoint_may_be_hidden(listen, doctor->config)
                          ? explain_move(doctor, listen)
                          : NULL;
 

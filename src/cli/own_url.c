@@ -2,9 +2,9 @@
 
 #include <netinet/in.h>
 #include <string.h>
-#include <sys/un.h>
 
 #include "base/mem.h"
+#include "config/endpoint.h"
 
 int
 own_url_make(const struct config_listen *listen, const char *ca_file, const char *path, struct own_url *own)
@@ -16,7 +16,7 @@ own_url_make(const struct config_listen *listen, const char *ca_file, const char
 
         *own = (struct own_url){.ca_file = ca_file};
         if (family == AF_UNIX) {
-                own->socket_path = ((const struct sockaddr_un *)&listen->address)->sun_path;
+                own->socket_path = endpoint_path(listen);
                 own->url = mem_printf("%s://localhost%s", scheme, path);
                 return 0;
         }
@@ -46,11 +46,4 @@ own_url_address(const struct config_listen *listen, struct own_address *own)
                                       .ai_addr = (struct sockaddr *)&own->storage,
                                       .ai_addrlen = listen->address_len};
         return listen->address.ss_family != AF_UNIX && in->sin_port == 0 ? -1 : 0;
-}
-
-int
-own_url_may_be_hidden(const struct config *config, const struct config_listen *listen)
-{
-        return listen->address.ss_family == AF_UNIX &&
-               config_may_be_private(config, ((const struct sockaddr_un *)&listen->address)->sun_path);
 }

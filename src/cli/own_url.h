@@ -30,7 +30,4 @@ struct own_address {
 /* Set the address that reaches a listener from this machine. Returns 0, or -1 when its port is 0. */
 int own_url_address(const struct config_listen *listen, struct own_address *own) MUST_CHECK;
 
-/* Whether it is a Unix-domain socket for which config_may_be_private() holds. */
-int own_url_may_be_hidden(const struct config *config, const struct config_listen *listen);
-
 #endif

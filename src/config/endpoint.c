@@ -143,6 +143,21 @@ is_same_path(const char *a, const char *b)
         return is_same;
 }
 
+const char *
+endpoint_path(const struct config_listen *listen)
+{
+        return listen->address.ss_family == AF_UNIX ? ((const struct sockaddr_un *)&listen->address)->sun_path
+                                                    : NULL;
+}
+
+int
+endpoint_may_be_hidden(const struct config_listen *listen, const struct config *config)
+{
+        const char *path = endpoint_path(listen);
+
+        return path != NULL && config_may_be_private(config, path);
+}
+
 int
 endpoint_conflicts(const struct config_listen *a, const struct config_listen *b)
 {

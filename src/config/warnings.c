@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 
 #include "base/mem.h"
 #include "base/number.h"
+#include "config/directory_check.h"
 #include "config/endpoint.h"
 #include "config/secrets.h"
 
@@ -227,9 +227,7 @@ static void
 warn_about_socket(const struct config *config, const struct config_listen *listen, const char *name,
                   struct problems *problems)
 {
-        const char *path = ((const struct sockaddr_un *)&listen->address)->sun_path;
-
-        if (listen->address.ss_family == AF_UNIX && config_may_be_private(config, path))
+        if (endpoint_may_be_hidden(listen, config))
                 problems_warn(problems, listen->line,
                               "listen: %s: the systemd units have a /tmp and a /var/tmp of their own, where "
                               "other programs do not find the socket; use unix:/run/gatepost/%s.sock",
@@ -244,7 +242,7 @@ warn_about_temporary(const struct config *config, struct problems *problems)
                 problems_warn(
                     problems, config->state_line,
                     "state: %.200s: the systemd units have a /tmp and a /var/tmp of their own, which "
-                    "are deleted when gatepostd stops; use /var/lib/gatepost/state",
+                    "are deleted when gatepostd stops; use " STATE_DIRECTORY "/state",
                     config->state);
         for (size_t i = 0; i < config->n_listen && (config->roles & CONFIG_RECEIVER); i++)
                 warn_about_socket(config, &config->listen[i], "receiver", problems);

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/account.h"
 #include "base/mem.h"
+#include "config/endpoint.h"
 
 /* Of the systemd units. */
 #define SERVICE_DIRECTORY "/run/gatepost"
@@ -121,7 +121,7 @@ check_directory(const char *directory, const struct account *account, struct err
 static enum listen_verdict
 check_path(const struct config_listen *listen, const struct account *account, struct error *error)
 {
-        const char *path = ((const struct sockaddr_un *)&listen->address)->sun_path;
+        const char *path = endpoint_path(listen);
         char *copy = mem_strdup(path);
         enum listen_verdict verdict = check_directory(dirname(copy), account, error);
         struct stat st;
