@@ -40,13 +40,19 @@ problems_warn(struct problems *problems, size_t line, const char *format, ...)
         va_end(args);
 }
 
+char *
+problems_text(const char *file, const struct problem *problem)
+{
+        const char *level = problem->level == PROBLEM_WARNING ? "warning: " : "";
+
+        return problem->line == 0 ? mem_printf("%s: %s%s", file, level, problem->text)
+                                  : mem_printf("%s:%zu: %s%s", file, problem->line, level, problem->text);
+}
+
 void
 problems_print(const char *file, const struct problem *problem)
 {
-        const char *level = problem->level == PROBLEM_WARNING ? "warning: " : "";
-        char *line = problem->line == 0
-                         ? mem_printf("%s: %s%s", file, level, problem->text)
-                         : mem_printf("%s:%zu: %s%s", file, problem->line, level, problem->text);
+        char *line = problems_text(file, problem);
 
         text_print(stderr, line, strlen(line));
         fputc('\n', stderr);

@@ -36,8 +36,11 @@ struct problems {
 void problems_add(struct problems *problems, size_t line, const char *format, ...) PRINTF_LIKE(3, 4);
 void problems_warn(struct problems *problems, size_t line, const char *format, ...) PRINTF_LIKE(3, 4);
 
+/* Return a problem as `file:line: text` or `file:line: warning: text`, to be freed. */
+char *problems_text(const char *file, const struct problem *problem) MUST_CHECK;
+
 /*
- * Write a problem to stderr, as `file:line: text` or `file:line: warning: text`; bytes that are not safe on a
+ * Write this to stderr; bytes that are not safe on a
  * terminal as \xNN.
  */
 void problems_print(const char *file, const struct problem *problem);

@@ -1,5 +1,6 @@
 #include "daemon/reload.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -154,15 +155,15 @@ static void
 on_problem(const char *file, const struct problem *problem)
 {
         struct refused_reload *refused = &reading->refused;
+        char *text;
 
         reload_log_problem(file, problem);
         if (problem->level != PROBLEM_ERROR || refused->has_errors)
                 return;
         refused->has_errors = 1;
-        if (problem->line == 0)
-                (void)error_set(&refused->error, "%s: %s", file, problem->text);
-        else
-                (void)error_set(&refused->error, "%s:%zu: %s", file, problem->line, problem->text);
+        text = problems_text(file, problem);
+        (void)error_set(&refused->error, "%s", text);
+        free(text);
 }
 
 static const struct config *
