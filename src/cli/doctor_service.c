@@ -41,11 +41,7 @@ leads_to(const struct doctor *doctor, const struct config_source *source,
 static int
 is_accepted(const struct config_source *source, const struct subscription_view *view)
 {
-        for (size_t i = 0; i < source->n_webhook_ids; i++) {
-                if (strcmp(source->webhook_ids[i], view->id) == 0)
-                        return 1;
-        }
-        return source->n_webhook_ids == 0;
+        return source->n_webhook_ids == 0 || config_lists_webhook(source, view->id);
 }
 
 /* Whether a rule is for kinds with this beginning. */
@@ -113,7 +109,8 @@ find_coverage(const struct config *config, const struct topic_table *documented,
 /* Events without a topic, or families of which only some kinds have one. */
 struct gap {
         enum coverage coverage;
-        char events[600]; /* as many as fit */
+        char events[600]; /* as many as fit, */
+        int is_cut;       /* and ... for the others */
 };
 
 /* Keep the worse of two gaps; add up equal ones. */
@@ -127,11 +124,11 @@ widen(struct gap *gap, enum coverage coverage, const char *event)
         if (coverage < gap->coverage)
                 *gap = (struct gap){.coverage = coverage};
         len = strlen(gap->events);
-        if (len + strlen(event) + sizeof(", , ...") > sizeof(gap->events))
-                event = len > 3 && strcmp(gap->events + len - 3, "...") == 0 ? "" : "...";
-        if (event[0] != '\0')
-                (void)snprintf(gap->events + len, sizeof(gap->events) - len, "%s%s", len > 0 ? ", " : "",
-                               event);
+        if (gap->is_cut)
+                return;
+        gap->is_cut = len + strlen(event) + sizeof(", , ...") > sizeof(gap->events);
+        (void)snprintf(gap->events + len, sizeof(gap->events) - len, "%s%s", len > 0 ? ", " : "",
+                       gap->is_cut ? "..." : event);
 }
 
 /* Find the worst gap in the events of a webhook: for *, in all kinds that the service documents. */

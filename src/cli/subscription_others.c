@@ -47,13 +47,10 @@ warn_of(const struct subscription_view *view, const char *event)
 {
         char *url = subscription_shown_url(view);
 
-        fprintf(stderr, "gatepost %s: ", command_name());
-        text_print(stderr, view->id, strlen(view->id));
-        fputs(" has ", stderr);
-        text_print(stderr, event, strlen(event));
-        fputs(", too, at ", stderr);
-        text_print(stderr, url, strlen(url));
-        fputs(": if it leads to the same receiver, each such event is published twice\n", stderr);
+        (void)command_fail(0,
+                           "%s has %s, too, at %s: if it leads to the same receiver, each such event is "
+                           "published twice",
+                           view->id, event, url);
         free(url);
 }
 

@@ -256,21 +256,16 @@ warn_of_unlisted(const struct config *config, const struct subscription_view *vi
         size_t n = 0;
 
         for (size_t s = 0; s < config->n_sources; s++) {
-                const struct config_source *source = &config->sources[s];
-
-                n += source->n_webhook_ids;
-                for (size_t i = 0; i < source->n_webhook_ids; i++) {
-                        if (strcmp(source->webhook_ids[i], view->id) == 0)
-                                return;
-                }
+                n += config->sources[s].n_webhook_ids;
+                if (config_lists_webhook(&config->sources[s], view->id))
+                        return;
         }
-        if (n == 0)
-                return;
-        fprintf(stderr, "gatepost %s: ", command_name());
-        text_print(stderr, view->id, strlen(view->id));
-        fputs(" is in no webhook_id of the configuration: if its source has others, add it there on all "
-              "receivers, and reload them; they refuse its deliveries until then\n",
-              stderr);
+        if (n > 0)
+                (void)command_fail(0,
+                                   "%s is in no webhook_id of the configuration: if its source has others, "
+                                   "add it there on all receivers, and reload them; they refuse its "
+                                   "deliveries until then",
+                                   view->id);
 }
 
 static int

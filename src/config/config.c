@@ -179,6 +179,16 @@ config_command(const char *file)
         return command;
 }
 
+int
+config_lists_webhook(const struct config_source *source, const char *id)
+{
+        for (size_t i = 0; i < source->n_webhook_ids; i++) {
+                if (strcmp(source->webhook_ids[i], id) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
 const struct config_source *
 config_find_source(const struct config *config, const char *name, size_t len)
 {

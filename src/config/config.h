@@ -187,6 +187,9 @@ int64_t config_max_record(const struct config *config);
  */
 int config_may_be_private(const struct config *config, const char *path);
 
+/* Return whether an ID is among the webhook_ids of a source, which if it has none accepts any. */
+int config_lists_webhook(const struct config_source *source, const char *id);
+
 /* Return the value of a property in [kafka], or NULL. */
 const char *config_property(const struct config *config, const char *name);
 
