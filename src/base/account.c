@@ -7,8 +7,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of the systemd units. */
-
 /* Return whether this process has CAP_NET_BIND_SERVICE. */
 static int
 has_capability(void)

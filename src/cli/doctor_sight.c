@@ -13,9 +13,9 @@
 #include "base/directory.h"
 #include "base/mem.h"
 #include "cli/doctor_daemon.h"
+#include "config/directory_check.h"
 
 #define DAEMON "gatepostd"
-#define STATE_DIRECTORY "/var/lib/gatepost"
 #define PROCESS_FILE_SIZE 8192
 
 /* Read a file of a process, with a NUL behind it. Returns the number of bytes, 0 if there are none. */

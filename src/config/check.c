@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "config/directory_check.h"
 #include "config/endpoint.h"
 
 /* Return whether the file has such a section, with any argument. */
@@ -217,7 +218,7 @@ check_receiver(const struct config *config, const struct ini *ini, struct proble
                     problems, config->spool_line,
                     "spool: %.200s: the systemd units have a /tmp and a /var/tmp of their own, which "
                     "are deleted when gatepostd stops, and deliveries that were answered 200 with "
-                    "them; use /var/lib/gatepost/spool",
+                    "them; use " STATE_DIRECTORY "/spool",
                     config->spool);
         for (size_t i = 0; config->admin != NULL && i < config->n_listen; i++) {
                 if (endpoint_conflicts(config->admin, &config->listen[i]))

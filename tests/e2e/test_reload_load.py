@@ -64,7 +64,7 @@ def test_a_thousand_reloads_under_load(broker, tmp_path, plain_build):
     try:
         _reload_under_load(installation)
     finally:
-        installation.clean_up()
+        installation.remove()
 
 
 def _reload_under_load(installation):
