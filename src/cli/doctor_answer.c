@@ -241,16 +241,19 @@ doctor_answer_certificate(const struct http_client_answer *answer, struct error 
 }
 
 int
-doctor_answer_check(struct doctor *doctor, const struct sign_input *signing,
-                    const struct http_client_answer *answer)
+doctor_answer_accepts(const struct test_delivery *delivery)
 {
-        if (answer->status != 200)
-                report_refusal(doctor, signing->source, answer);
-        else if (!is_of_receiver(answer, signing->delivery_id))
-                report_other_server(doctor);
+        return delivery->answer.status == 200 &&
+               is_of_receiver(&delivery->answer, delivery->signing.delivery_id);
+}
+
+void
+doctor_answer_report(struct doctor *doctor, const struct test_delivery *delivery)
+{
+        if (delivery->answer.status != 200)
+                report_refusal(doctor, delivery->signing.source, &delivery->answer);
         else
-                return 1;
-        return 0;
+                report_other_server(doctor);
 }
 
 /* After a failure: the receiver requires the PROXY protocol, which this command does not speak. */

@@ -3,7 +3,7 @@
 
 #include "base/http_client.h"
 #include "cli/doctor.h"
-#include "cli/sign.h"
+#include "cli/test_delivery.h"
 
 /**
  * doctor_daemon_get(doctor, path, answer, error):
@@ -59,12 +59,11 @@ void doctor_quarantine_check(struct doctor *doctor);
  */
 void doctor_quarantine_report(struct doctor *doctor, const char *where, const char *reason);
 
-/*
- * doctor_answer.c: Judge an answer to a test delivery. Returns whether the receiver has accepted it;
- * otherwise, this is reported.
- */
-int doctor_answer_check(struct doctor *doctor, const struct sign_input *signing,
-                        const struct http_client_answer *answer);
+/* doctor_answer.c: Whether the receiver has accepted a test delivery that was answered. */
+int doctor_answer_accepts(const struct test_delivery *delivery);
+
+/* Report that it has not. */
+void doctor_answer_report(struct doctor *doctor, const struct test_delivery *delivery);
 
 /* Whether a proxy before the receiver has refused it, as it does when there are too many at once. */
 int doctor_answer_limits(const struct http_client_answer *answer);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sysexits.h>
 
 #include "base/bytes.h"
@@ -19,43 +18,14 @@
 #include "cli/receiver_url.h"
 #include "cli/status.h"
 #include "cli/terminal.h"
+#include "cli/test_delivery.h"
 #include "config/certificate.h"
-#include "model/delivery_check.h"
-#include "model/judge.h"
 
-/*
- * Test deliveries for each secret of each source, signed and sent as the service would. The router
- * recognises them by their kind and drops them, so that consumers never see them (model/judge.h).
- */
+/* Test deliveries for each secret of each source: how many are sent, and to which addresses. */
 
-#define TIMEOUT_MS 15000
-#define ANSWER_MAX 65536
+#define TIMEOUT_MS TEST_DELIVERY_TIMEOUT_MS
 #define REFUSAL_PAUSE_MS 1000
 #define SLOW_MS 500 /* while Kafka or the way is slow, more deliveries are only more to wait for */
-
-/*
- * Make a body with the kind where the source looks for it, and never twice the same: its first member is
- * random, and is not the one that leads to the kind. The caller frees it.
- */
-static char *
-make_body(const struct config_source *source)
-{
-        const struct pointer *kind = &source->rules.kind;
-        struct json_writer *json = json_new(0);
-        int is_taken = strcmp(kind->segments[0], JUDGE_TEST_KIND) == 0;
-        char id[BYTES_UUID_SIZE];
-        size_t len;
-
-        json_open_object(json, NULL);
-        json_member(json, is_taken ? JUDGE_TEST_KIND ".id" : JUDGE_TEST_KIND, bytes_random_uuid(id));
-        for (size_t i = 0; i + 1 < kind->n_segments; i++)
-                json_open_object(json, kind->segments[i]);
-        json_member(json, kind->segments[kind->n_segments - 1], JUDGE_TEST_KIND);
-        for (size_t i = 0; i + 1 < kind->n_segments; i++)
-                json_close_object(json);
-        json_close_object(json);
-        return json_take(json, &len);
-}
 
 /* Choose the URL. Returns 0, or -1 when the port is 0. */
 static int
@@ -69,38 +39,7 @@ choose_url(const struct doctor *doctor, const struct config_source *source, stru
         return 0;
 }
 
-static int
-post(const struct own_url *to, const char *address, const struct sign_input *signing,
-     const struct sign_values *values, struct http_client_answer *answer, struct error *error)
-{
-        char *headers[DELIVERY_N_HEADERS + 1];
-        struct http_client_request request = {.method = "POST",
-                                              .url = to->url,
-                                              .socket_path = to->socket_path,
-                                              .address = address,
-                                              .ca_file = to->ca_file,
-                                              .allows_any_name = to->ca_file != NULL,
-                                              .keeps_certificate = to->ca_file == NULL,
-                                              .headers = (const char *const *)headers,
-                                              .n_headers = DELIVERY_N_HEADERS + 1,
-                                              .body = signing->body,
-                                              .len = signing->len,
-                                              .timeout_ms = TIMEOUT_MS,
-                                              .max_answer = ANSWER_MAX};
-        int result;
-
-        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
-                headers[h] = mem_printf("%s-%s: %s", signing->source->header_prefix,
-                                        delivery_header_suffix((enum delivery_header)h), values->values[h]);
-        headers[DELIVERY_N_HEADERS] = mem_strdup("User-Agent: " DELIVERY_PROBE_AGENT);
-        result = http_client_call(&request, answer, error);
-        for (size_t h = 0; h <= DELIVERY_N_HEADERS; h++)
-                free(headers[h]);
-        return result;
-}
-
-/* What became of a delivery. After the last four, no other is sent to the same address. */
-/* From THROTTLED on, no more is sent there. */
+/* What became of a delivery. From THROTTLED on, no other is sent to the same address. */
 enum outcome {
         ACCEPTED,
         REFUSED,
@@ -121,6 +60,9 @@ struct unreached {
 struct sending {
         struct doctor *doctor;
         struct doctor_trail *trail;
+        const struct config_source *source;
+        const struct signature_key *key;
+        const struct own_url *to;
         const char *address;  /* of several of the URL's host, with the port; NULL: whichever libcurl takes */
         enum outcome outcome; /* of the last one to this address */
         size_t n_accepted;    /* signed by the present secret, there */
@@ -135,74 +77,45 @@ struct sending {
         size_t n_unreached;
 };
 
-/*
- * One of several addresses cannot be connected to. Whether that is trouble of this address is known when all
- * were tried; but it is none if this machine has no way to it: it has no IPv6, for example.
- */
-static enum outcome
-note_unreached(struct sending *sending, int os_error, const struct error *error)
+/* An address of several cannot be connected to: whether that is its trouble is known when all were tried. */
+static void
+note_unreached(struct sending *sending, const struct error *error)
 {
         struct unreached *unreached;
 
-        if (os_error == ENETUNREACH || os_error == EADDRNOTAVAIL) {
-                doctor_skip(sending->doctor, "%s: this machine has no way to this address of several",
-                            error->text);
-                return OUT_OF_REACH;
-        }
         sending->unreached =
             mem_resize(sending->unreached, sending->n_unreached + 1, sizeof(*sending->unreached));
         unreached = &sending->unreached[sending->n_unreached++];
         (void)snprintf(unreached->address, sizeof(unreached->address), "%s", sending->address);
         unreached->error = *error;
-        return UNREACHED;
 }
 
-/* Return what became of a delivery. If it is accepted, the trail knows it; otherwise, this is reported. */
-static enum outcome
-judge(struct sending *sending, const struct sign_input *signing, const struct signature_key *key,
-      const struct http_client_answer *answer, int64_t sent_ms)
+/* Whether this machine has no way to an address, as without IPv6: that is no trouble of the address. */
+static int
+has_no_way(const struct test_delivery *delivery)
 {
-        int64_t now_ms = clock_now_ms();
+        return delivery->answer.os_error == ENETUNREACH || delivery->answer.os_error == EADDRNOTAVAIL;
+}
+
+/* Return what became of a delivery that was answered. If it is accepted, the trail knows it. */
+static enum outcome
+judge_answer(struct sending *sending, const struct test_delivery *delivery)
+{
+        int64_t took_ms = delivery->answered_ms - delivery->sent_ms;
 
         sending->has_one_answered = 1;
-        if (sending->n_accepted > 0 && doctor_answer_limits(answer))
-                return LIMITED;
-        if (sending->outcome == LIMITED && doctor_answer_limits(answer)) {
-                doctor_skip(sending->doctor, "a proxy before the receiver does not take more at once");
-                return THROTTLED;
-        }
-        if (!doctor_answer_check(sending->doctor, signing, answer))
-                return answer->status == 429 ? THROTTLED : REFUSED;
+        if (doctor_answer_limits(&delivery->answer) &&
+            (sending->n_accepted > 0 || sending->outcome == LIMITED))
+                return sending->n_accepted > 0 ? LIMITED : THROTTLED;
+        if (!doctor_answer_accepts(delivery))
+                return delivery->answer.status == 429 ? THROTTLED : REFUSED;
         if (sending->n_accepted++ == 0)
-                sending->certificate = doctor_answer_certificate(answer, &sending->certificate_error);
-        if (now_ms - sent_ms > sending->took_ms)
-                sending->took_ms = now_ms - sent_ms;
-        doctor_trail_add(sending->trail, key, signing->delivery_id, sending->address, sent_ms, now_ms);
+                sending->certificate =
+                    doctor_answer_certificate(&delivery->answer, &sending->certificate_error);
+        sending->took_ms = took_ms > sending->took_ms ? took_ms : sending->took_ms;
+        doctor_trail_add(sending->trail, sending->key, delivery->signing.delivery_id, sending->address,
+                         delivery->sent_ms, delivery->answered_ms);
         return ACCEPTED;
-}
-
-static enum outcome
-send_signed(struct sending *sending, const struct own_url *to, const struct sign_input *signing,
-            const struct signature_key *key, const struct sign_values *values, int64_t sent_ms)
-{
-        struct http_client_answer answer = {0};
-        struct error error;
-        enum outcome outcome;
-
-        if (post(to, sending->address, signing, values, &answer, &error) == 0) {
-                outcome = judge(sending, signing, key, &answer, sent_ms);
-        } else if (sending->address != NULL && !answer.is_connected) {
-                outcome = note_unreached(sending, answer.os_error, &error);
-        } else {
-                doctor_answer_missing(sending->doctor, &answer, &error);
-                outcome = answer.failure == HTTP_CLIENT_TIMED_OUT ? TIMED_OUT : REFUSED;
-        }
-        free(answer.body);
-        free(answer.certificate);
-        sending->is_one_in_reach |= outcome != OUT_OF_REACH;
-        if (outcome == REFUSED || outcome == LIMITED || outcome == THROTTLED)
-                sending->refused_ms = clock_monotonic_ms();
-        return outcome;
 }
 
 /* Let max_refusals_per_address forget the last refusal, so that this command uses at most one a second. */
@@ -215,66 +128,93 @@ pause_after_refusal(const struct sending *sending)
                 clock_sleep_ms(left_ms);
 }
 
-/* Send one delivery, with an id or a random one. */
-static enum outcome
-send_one(struct sending *sending, const struct own_url *to, const struct config_source *source,
-         const struct signature_key *key, const char *id)
+/* Send one delivery, with an id or a random one. The caller clears it. */
+static void
+send_one(struct sending *sending, const char *id, struct test_delivery *delivery)
 {
-        struct sign_input signing = {.source = source, .body = make_body(source)};
-        struct sign_values values;
-        struct error error;
-        int64_t sent_ms = clock_now_ms();
         enum outcome outcome = REFUSED;
 
-        signing.len = strlen(signing.body);
-        sign_choose_ids(&signing, id, NULL);
-        if (sign_delivery(&signing, key, sent_ms / 1000, &values, &error) != 0) {
-                doctor_fail(sending->doctor, EX_OSERR, "%s", error.text);
-        } else {
-                outcome = send_signed(sending, to, &signing, key, &values, sent_ms);
-                sign_clear_values(&values);
-        }
-        free(signing.body);
-        return outcome;
+        if (test_delivery_send(delivery, sending->source, sending->key, sending->to, sending->address, id,
+                               NULL) != 0)
+                ;
+        else if (delivery->has_answer)
+                outcome = judge_answer(sending, delivery);
+        else if (sending->address != NULL && !delivery->answer.is_connected)
+                outcome = has_no_way(delivery) ? OUT_OF_REACH : UNREACHED;
+        else if (delivery->answer.failure == HTTP_CLIENT_TIMED_OUT)
+                outcome = TIMED_OUT;
+        sending->is_one_in_reach |= outcome != OUT_OF_REACH;
+        if (outcome == REFUSED || outcome == LIMITED || outcome == THROTTLED)
+                sending->refused_ms = clock_monotonic_ms();
+        sending->outcome = outcome;
+}
+
+/* Report that all deliveries were accepted, but what a proxy did not take any more. */
+static void
+report_accepted(const struct sending *sending)
+{
+        const char *more =
+            sending->outcome == LIMITED ? "; a proxy before the receiver does not take more at once" : "";
+
+        if (sending->certificate == CERTIFICATE_VALID)
+                doctor_pass(sending->doctor, "answered 200 in %" PRId64 " ms%s", sending->took_ms, more);
+        else
+                doctor_warn(sending->doctor, "answered 200 in %" PRId64 " ms%s; %s", sending->took_ms, more,
+                            sending->certificate_error.text);
+}
+
+/* Report what became of the last delivery, and with it of all that are signed by this secret. */
+static void
+report(struct sending *sending, const struct test_delivery *delivery, int was_limited)
+{
+        struct doctor *doctor = sending->doctor;
+
+        if (sending->outcome == ACCEPTED || sending->outcome == LIMITED)
+                report_accepted(sending);
+        else if (sending->outcome == OUT_OF_REACH)
+                doctor_skip(doctor, "%s: this machine has no way to this address of several",
+                            delivery->error.text);
+        else if (sending->outcome == UNREACHED)
+                note_unreached(sending, &delivery->error);
+        else if (sending->outcome == THROTTLED && was_limited)
+                doctor_skip(doctor, "a proxy before the receiver does not take more at once");
+        else if (delivery->has_answer)
+                doctor_answer_report(doctor, delivery);
+        else
+                doctor_answer_missing(doctor, &delivery->answer, &delivery->error);
 }
 
 /*
  * Send deliveries signed by one secret: one, and more until one comes to each partition, since each may have
  * another router. They are one result.
  */
-static enum outcome
-send_by_secret(struct sending *sending, const struct own_url *to, const struct config_source *source,
-               size_t secret)
+static void
+send_by_secret(struct sending *sending, size_t secret)
 {
         struct doctor *doctor = sending->doctor;
-        const struct signature_key *key = source->keys[secret];
-        char id[BYTES_UUID_SIZE], *shown = uri_hide_secrets(to->url);
-        int has_id = doctor_trail_choose(sending->trail, key, id);
+        char id[BYTES_UUID_SIZE], *shown = uri_hide_secrets(sending->to->url);
+        int has_id, was_limited = sending->outcome == LIMITED;
+        struct test_delivery delivery = {0};
         int64_t until_ms;
-        const char *more;
-        enum outcome outcome;
 
         pause_after_refusal(sending);
         until_ms = clock_monotonic_ms() + TIMEOUT_MS;
+        sending->key = sending->source->keys[secret];
         sending->n_accepted = 0;
         sending->took_ms = 0;
+        has_id = doctor_trail_choose(sending->trail, sending->key, id);
         doctor_begin(doctor, "delivery", "%s%s%s, secret %zu of [source %s]", shown,
                      sending->address == NULL ? "" : " at ", sending->address == NULL ? "" : sending->address,
-                     secret + 1, source->name);
+                     secret + 1, sending->source->name);
         free(shown);
         do {
-                outcome = send_one(sending, to, source, key, has_id ? id : NULL);
-        } while (outcome == ACCEPTED && (has_id = doctor_trail_choose(sending->trail, key, id)) &&
+                test_delivery_clear(&delivery);
+                send_one(sending, has_id ? id : NULL, &delivery);
+        } while (sending->outcome == ACCEPTED &&
+                 (has_id = doctor_trail_choose(sending->trail, sending->key, id)) &&
                  sending->took_ms < SLOW_MS && clock_monotonic_ms() < until_ms && !terminal_is_interrupted());
-        if (outcome != ACCEPTED && outcome != LIMITED)
-                return outcome;
-        more = outcome == LIMITED ? "; a proxy before the receiver does not take more at once" : "";
-        if (sending->certificate == CERTIFICATE_VALID)
-                doctor_pass(doctor, "answered 200 in %" PRId64 " ms%s", sending->took_ms, more);
-        else
-                doctor_warn(doctor, "answered 200 in %" PRId64 " ms%s; %s", sending->took_ms, more,
-                            sending->certificate_error.text);
-        return outcome;
+        report(sending, &delivery, was_limited);
+        test_delivery_clear(&delivery);
 }
 
 /* Report that --to leads to no source. Returns whether it is so. */
@@ -309,13 +249,13 @@ is_tested(const struct doctor *doctor, const struct config_source *source)
 
 /* Send some for each secret of a source, unless it is known that the address takes no more. */
 static void
-send_to_source(struct sending *sending, const struct config_source *source, const struct own_url *to)
+send_to_source(struct sending *sending)
 {
-        for (size_t k = 0; k < source->n_keys; k++) {
+        for (size_t k = 0; k < sending->source->n_keys; k++) {
                 if (sending->outcome >= THROTTLED)
                         sending->n_untried++;
                 else
-                        sending->outcome = send_by_secret(sending, to, source, k);
+                        send_by_secret(sending, k);
         }
 }
 
@@ -355,7 +295,9 @@ send_to_address(struct sending *sending, const char *address)
                         doctor_skip(doctor, "only gatepostd knows its port; give --to URL");
                         return;
                 }
-                send_to_source(sending, &config->sources[s], &to);
+                sending->source = &config->sources[s];
+                sending->to = &to;
+                send_to_source(sending);
                 free(to.url);
         }
         report_untried(sending);

@@ -1,0 +1,93 @@
+#include "cli/test_delivery.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "model/delivery_check.h"
+#include "model/judge.h"
+
+#define ANSWER_MAX 65536
+
+/*
+ * Make a body with the kind where the source looks for it, and never twice the same: its first member is
+ * random, and is not the one that leads to the kind. The caller frees it.
+ */
+static char *
+make_body(const struct config_source *source)
+{
+        const struct pointer *kind = &source->rules.kind;
+        struct json_writer *json = json_new(0);
+        int is_taken = strcmp(kind->segments[0], JUDGE_TEST_KIND) == 0;
+        char id[BYTES_UUID_SIZE];
+        size_t len;
+
+        json_open_object(json, NULL);
+        json_member(json, is_taken ? JUDGE_TEST_KIND ".id" : JUDGE_TEST_KIND, bytes_random_uuid(id));
+        for (size_t i = 0; i + 1 < kind->n_segments; i++)
+                json_open_object(json, kind->segments[i]);
+        json_member(json, kind->segments[kind->n_segments - 1], JUDGE_TEST_KIND);
+        for (size_t i = 0; i + 1 < kind->n_segments; i++)
+                json_close_object(json);
+        json_close_object(json);
+        return json_take(json, &len);
+}
+
+static void
+post(struct test_delivery *delivery, const struct own_url *to, const char *address,
+     const struct sign_values *values)
+{
+        const struct sign_input *signing = &delivery->signing;
+        char *headers[DELIVERY_N_HEADERS + 1];
+        struct http_client_request request = {.method = "POST",
+                                              .url = to->url,
+                                              .socket_path = to->socket_path,
+                                              .address = address,
+                                              .ca_file = to->ca_file,
+                                              .allows_any_name = to->ca_file != NULL,
+                                              .keeps_certificate = to->ca_file == NULL,
+                                              .headers = (const char *const *)headers,
+                                              .n_headers = DELIVERY_N_HEADERS + 1,
+                                              .body = signing->body,
+                                              .len = signing->len,
+                                              .timeout_ms = TEST_DELIVERY_TIMEOUT_MS,
+                                              .max_answer = ANSWER_MAX};
+
+        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
+                headers[h] = mem_printf("%s-%s: %s", signing->source->header_prefix,
+                                        delivery_header_suffix((enum delivery_header)h), values->values[h]);
+        headers[DELIVERY_N_HEADERS] = mem_strdup("User-Agent: " DELIVERY_PROBE_AGENT);
+        delivery->has_answer = http_client_call(&request, &delivery->answer, &delivery->error) == 0;
+        delivery->answered_ms = clock_now_ms();
+        for (size_t h = 0; h <= DELIVERY_N_HEADERS; h++)
+                free(headers[h]);
+}
+
+int
+test_delivery_send(struct test_delivery *delivery, const struct config_source *source,
+                   const struct signature_key *key, const struct own_url *to, const char *address,
+                   const char *delivery_id, const char *webhook_id)
+{
+        struct sign_values values;
+
+        *delivery = (struct test_delivery){.signing = {.source = source, .body = make_body(source)},
+                                           .sent_ms = clock_now_ms()};
+        delivery->signing.len = strlen(delivery->signing.body);
+        sign_choose_ids(&delivery->signing, delivery_id, webhook_id);
+        if (sign_delivery(&delivery->signing, key, delivery->sent_ms / 1000, &values, &delivery->error) != 0)
+                return -1;
+        post(delivery, to, address, &values);
+        sign_clear_values(&values);
+        return 0;
+}
+
+void
+test_delivery_clear(struct test_delivery *delivery)
+{
+        free(delivery->signing.body);
+        free(delivery->answer.body);
+        free(delivery->answer.certificate);
+}

@@ -1,0 +1,38 @@
+#ifndef CLI_TEST_DELIVERY_H
+#define CLI_TEST_DELIVERY_H
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/http_client.h"
+#include "cli/own_url.h"
+#include "cli/sign.h"
+
+/* How long one waits for its answer. */
+#define TEST_DELIVERY_TIMEOUT_MS 15000
+
+/*
+ * A delivery that tries the way from a URL to the router, signed and sent as the service would. The router
+ * recognises it by its kind and drops it, so that consumers never see it (model/judge.h).
+ */
+struct test_delivery {
+        struct sign_input signing;
+        int64_t sent_ms, answered_ms; /* by this machine's clock */
+        int has_answer;
+        struct http_client_answer answer; /* without one, it says what failed */
+        struct error error;               /* why there is none */
+};
+
+/**
+ * test_delivery_send(delivery, source, key, to, address, delivery_id, webhook_id):
+ * Sign a delivery and send it, to an address of the URL's host, ADDRESS:PORT, or to any of them if
+ * it is NULL. For a delivery_id or webhook_id that is NULL, sign_choose_ids() chooses. Returns 0 with the
+ * answer, or why there is none; -1 with the reason if it could not be signed. The caller clears it.
+ */
+int test_delivery_send(struct test_delivery *delivery, const struct config_source *source,
+                       const struct signature_key *key, const struct own_url *to, const char *address,
+                       const char *delivery_id, const char *webhook_id) MUST_CHECK;
+void test_delivery_clear(struct test_delivery *delivery);
+
+#endif
