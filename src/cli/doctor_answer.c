@@ -19,7 +19,7 @@
 #define RESOLVE_TIMEOUT_MS 5000
 
 /* What a code of gatepostd means here; the daemon may have another configuration than the file. */
-static const struct {
+struct meaning {
         const char *code;
         int exit_status;
         const char *means;
@@ -27,7 +27,9 @@ static const struct {
         /* Of the source; what gatepostd may have otherwise than this file, until a reload. NULL: nothing. */
         const char *option;
         const char *proxy; /* what a proxy before the receiver may do instead; NULL: nothing */
-} meanings[] = {
+};
+
+static const struct meaning meanings[] = {
     {"VALIDATION_ERROR", EX_CONFIG,
      "the receiver does not find the four headers with the source's header_prefix",
      "gatepostd runs with another header_prefix for this path than the file has", "header_prefix",
@@ -36,7 +38,7 @@ static const struct {
      "gatepostd runs with other secrets than the file names", "secret_file", "changes bodies"},
     {"STALE_TIMESTAMP", EX_CONFIG, "by the receiver's clock, the delivery was not signed now",
      "synchronise the clocks of this machine and the receiver's (timedatectl)", NULL, NULL},
-    {"FORBIDDEN", EX_CONFIG, "the receiver does not take the first webhook_id of the configuration",
+    {"FORBIDDEN", EX_CONFIG, "the receiver does not take this webhook_id of the configuration",
      "gatepostd runs with other webhook_id than the file", "webhook_id", NULL},
     {"NOT_FOUND", EX_CONFIG, "no source of the receiver has the path that it gets",
      "gatepostd runs with other paths than the file, or a proxy changes them", "path", NULL},
@@ -55,6 +57,17 @@ read_code(const struct http_client_answer *answer, struct service_error *refusal
 {
         service_error_read(answer->body, answer->len, refusal);
         return refusal->code != NULL && answer_has_code(answer->status, refusal->code) ? refusal->code : NULL;
+}
+
+/* Return what a code of gatepostd means, or NULL. */
+static const struct meaning *
+find_meaning(const char *code)
+{
+        for (size_t m = 0; code != NULL && m < ARRAY_LEN(meanings); m++) {
+                if (strcmp(meanings[m].code, code) == 0)
+                        return &meanings[m];
+        }
+        return NULL;
 }
 
 /* Whether the receiver misses a header that was sent, which it names: it has the same header_prefix. */
@@ -85,9 +98,9 @@ can_compare(const struct doctor *doctor)
 
 /* The receiver of --to has another file than this one, or what it gets was changed on the way. */
 static void
-advise_on_difference(struct doctor *doctor, const struct config_source *source, size_t m)
+advise_on_difference(struct doctor *doctor, const struct config_source *source, const struct meaning *meaning)
 {
-        const char *proxy = meanings[m].proxy;
+        const char *proxy = meaning->proxy;
         char *first = NULL, *last = NULL;
 
         if (proxy != NULL && can_compare(doctor))
@@ -106,22 +119,43 @@ advise_on_difference(struct doctor *doctor, const struct config_source *source, 
                       "have the same %s: the one that accepts deliveries of the service is right, so correct "
                       "the other (add secrets and ids, rather than replace them; a router with verify = on "
                       "quarantines what it cannot verify by its own secrets), and reload it%s",
-                      first == NULL ? "" : first, source->name, doctor->file, meanings[m].option,
+                      first == NULL ? "" : first, source->name, doctor->file, meaning->option,
                       last == NULL ? "" : last);
         free(first);
         free(last);
 }
 
+/* Behind the URL are several receivers, of which some accept what another refuses. */
+static void
+advise_on_mixed(struct doctor *doctor, const struct config_source *source, const struct meaning *meaning)
+{
+        if (meaning->option == NULL)
+                doctor_remedy(
+                    doctor,
+                    "several receivers answer at this URL, and the clock of one is wrong: synchronise "
+                    "it (timedatectl); --to with the address of each tells which");
+        else
+                doctor_remedy(
+                    doctor,
+                    "several receivers answer at this URL, and not all have the %s of [source %s] that %s "
+                    "has: --to with the address of each tells which; the ones that accept deliveries of the "
+                    "service are right, so correct the others (add secrets and ids, rather than replace "
+                    "them; "
+                    "a router with verify = on quarantines what it cannot verify by its own secrets), and "
+                    "reload them",
+                    meaning->option, source->name, doctor->file);
+}
+
 /* The receiver of --to may have another file than this one, so that a reload does not help. */
 static void
-advise_on_refusal(struct doctor *doctor, const struct config_source *source, size_t m,
+advise_on_refusal(struct doctor *doctor, const struct config_source *source, const struct meaning *meaning,
                   const struct service_error *refusal)
 {
-        if (meanings[m].option == NULL)
-                doctor_remedy(doctor, "%s", meanings[m].remedy);
+        if (meaning->option == NULL)
+                doctor_remedy(doctor, "%s", meaning->remedy);
         else if (doctor->url == NULL)
-                doctor_remedy(doctor, "%s: %s", meanings[m].remedy, doctor_age_reload(doctor));
-        else if (strcmp(meanings[m].option, "path") == 0)
+                doctor_remedy(doctor, "%s: %s", meaning->remedy, doctor_age_reload(doctor));
+        else if (strcmp(meaning->option, "path") == 0)
                 doctor_remedy(
                     doctor,
                     "see which path the receiver gets, by its log: there may be "
@@ -136,7 +170,7 @@ advise_on_refusal(struct doctor *doctor, const struct config_source *source, siz
                     "%s-... were sent, and the receiver looks for these, too",
                     source->header_prefix);
         else
-                advise_on_difference(doctor, source, m);
+                advise_on_difference(doctor, source, meaning);
 }
 
 /* gatepostd answers with an envelope that has a code; proxies do not, or have others. */
@@ -159,34 +193,49 @@ report_proxy(struct doctor *doctor, const struct http_client_answer *answer)
                           : "");
 }
 
+/* Report a refusal for which gatepostd has a reason that is known here. */
 static void
-report_refusal(struct doctor *doctor, const struct config_source *source,
-               const struct http_client_answer *answer)
+report_meaning(struct doctor *doctor, const struct sign_input *signing, const struct meaning *meaning,
+               int status, const struct service_error *refusal, int is_mixed)
+{
+        const struct config_source *source = signing->source;
+        const char *detail = refusal->n_violations == 0 ? NULL : refusal->violations[0].field;
+        const char *means = meaning->means, *joint = ", such as ";
+        int is_forbidden = strcmp(meaning->code, "FORBIDDEN") == 0;
+
+        if (is_forbidden && source->n_webhook_ids == 0) {
+                means = "the receiver takes only certain webhook_id, and the configuration names none";
+        } else if (is_forbidden) {
+                joint = ", ";
+                detail = signing->webhook_id;
+        }
+        doctor_fail(doctor, meaning->exit_status, "answered %d (%s): %s%s%.128s%s%s", status, meaning->code,
+                    means, detail == NULL ? "" : joint, detail == NULL ? "" : detail,
+                    is_mixed ? "; but another delivery like it was accepted" : "",
+                    doctor->is_daemon_outdated && meaning->exit_status == EX_CONFIG
+                        ? "; gatepostd has not loaded the files as they are now"
+                        : "");
+        if (is_mixed)
+                advise_on_mixed(doctor, source, meaning);
+        else
+                advise_on_refusal(doctor, source, meaning, refusal);
+}
+
+static void
+report_refusal(struct doctor *doctor, const struct test_delivery *delivery, int is_mixed)
 {
         struct service_error refusal;
-        const char *code = read_code(answer, &refusal);
-        size_t m = 0;
+        const char *code = read_code(&delivery->answer, &refusal);
+        const struct meaning *meaning = find_meaning(code);
 
-        if (code == NULL) {
-                report_proxy(doctor, answer);
-                service_error_clear(&refusal);
-                return;
-        }
-        while (m < ARRAY_LEN(meanings) && strcmp(meanings[m].code, code) != 0)
-                m++;
-        if (m == ARRAY_LEN(meanings)) {
-                doctor_fail(doctor, EX_UNAVAILABLE, "answered %d (%s)", answer->status, code);
-                doctor_remedy(doctor, "see what answers at this URL, and the log of gatepostd");
+        if (meaning != NULL) {
+                report_meaning(doctor, &delivery->signing, meaning, delivery->answer.status, &refusal,
+                               is_mixed);
+        } else if (code == NULL) {
+                report_proxy(doctor, &delivery->answer);
         } else {
-                const char *field = refusal.n_violations == 0 ? NULL : refusal.violations[0].field;
-
-                doctor_fail(doctor, meanings[m].exit_status, "answered %d (%s): %s%s%.128s%s", answer->status,
-                            code, meanings[m].means, field == NULL ? "" : ", such as ",
-                            field == NULL ? "" : field,
-                            doctor->is_daemon_outdated && meanings[m].exit_status == EX_CONFIG
-                                ? "; gatepostd has not loaded the files as they are now"
-                                : "");
-                advise_on_refusal(doctor, source, m, &refusal);
+                doctor_fail(doctor, EX_UNAVAILABLE, "answered %d (%s)", delivery->answer.status, code);
+                doctor_remedy(doctor, "see what answers at this URL, and the log of gatepostd");
         }
         service_error_clear(&refusal);
 }
@@ -247,11 +296,21 @@ doctor_answer_accepts(const struct test_delivery *delivery)
                is_of_receiver(&delivery->answer, delivery->signing.delivery_id);
 }
 
+int
+doctor_answer_is_of_receiver(const struct test_delivery *delivery)
+{
+        struct service_error refusal;
+        const struct meaning *meaning = find_meaning(read_code(&delivery->answer, &refusal));
+
+        service_error_clear(&refusal);
+        return meaning != NULL && meaning->exit_status == EX_CONFIG;
+}
+
 void
-doctor_answer_report(struct doctor *doctor, const struct test_delivery *delivery)
+doctor_answer_report(struct doctor *doctor, const struct test_delivery *delivery, int is_mixed)
 {
         if (delivery->answer.status != 200)
-                report_refusal(doctor, delivery->signing.source, &delivery->answer);
+                report_refusal(doctor, delivery, is_mixed);
         else
                 report_other_server(doctor);
 }

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sysexits.h>
 
 #include "base/bytes.h"
@@ -16,7 +15,6 @@
 #include "cli/doctor_trail.h"
 #include "cli/own_url.h"
 #include "cli/receiver_url.h"
-#include "cli/status.h"
 #include "cli/terminal.h"
 #include "cli/test_delivery.h"
 #include "config/certificate.h"
@@ -26,6 +24,11 @@
 #define TIMEOUT_MS TEST_DELIVERY_TIMEOUT_MS
 #define REFUSAL_PAUSE_MS 1000
 #define SLOW_MS 500 /* while Kafka or the way is slow, more deliveries are only more to wait for */
+
+/* Several receivers may answer at one URL: how many deliveries it gets at least, and how often one that was
+ * refused is tried again. */
+#define URL_DELIVERIES 4
+#define URL_RETRIES 3
 
 /* Choose the URL. Returns 0, or -1 when the port is 0. */
 static int
@@ -128,14 +131,14 @@ pause_after_refusal(const struct sending *sending)
                 clock_sleep_ms(left_ms);
 }
 
-/* Send one delivery, with an id or a random one. The caller clears it. */
+/* Send one delivery, with these ids or random ones. The caller clears it. */
 static void
-send_one(struct sending *sending, const char *id, struct test_delivery *delivery)
+send_one(struct sending *sending, const char *id, const char *webhook_id, struct test_delivery *delivery)
 {
         enum outcome outcome = REFUSED;
 
         if (test_delivery_send(delivery, sending->source, sending->key, sending->to, sending->address, id,
-                               NULL) != 0)
+                               webhook_id) != 0)
                 ;
         else if (delivery->has_answer)
                 outcome = judge_answer(sending, delivery);
@@ -147,6 +150,20 @@ send_one(struct sending *sending, const char *id, struct test_delivery *delivery
         if (outcome == REFUSED || outcome == LIMITED || outcome == THROTTLED)
                 sending->refused_ms = clock_monotonic_ms();
         sending->outcome = outcome;
+}
+
+/* Whether another delivery like one that was refused is accepted, by another receiver behind the URL. */
+static int
+does_another_accept(struct sending *sending, const char *webhook_id)
+{
+        struct test_delivery again;
+
+        for (int i = 0; i < URL_RETRIES && sending->outcome == REFUSED && !terminal_is_interrupted(); i++) {
+                pause_after_refusal(sending);
+                send_one(sending, NULL, webhook_id, &again);
+                test_delivery_clear(&again);
+        }
+        return sending->outcome == ACCEPTED;
 }
 
 /* Report that all deliveries were accepted, but what a proxy did not take any more. */
@@ -165,7 +182,7 @@ report_accepted(const struct sending *sending)
 
 /* Report what became of the last delivery, and with it of all that are signed by this secret. */
 static void
-report(struct sending *sending, const struct test_delivery *delivery, int was_limited)
+report(struct sending *sending, const struct test_delivery *delivery, int was_limited, int is_mixed)
 {
         struct doctor *doctor = sending->doctor;
 
@@ -179,42 +196,60 @@ report(struct sending *sending, const struct test_delivery *delivery, int was_li
         else if (sending->outcome == THROTTLED && was_limited)
                 doctor_skip(doctor, "a proxy before the receiver does not take more at once");
         else if (delivery->has_answer)
-                doctor_answer_report(doctor, delivery);
+                doctor_answer_report(doctor, delivery, is_mixed);
         else
                 doctor_answer_missing(doctor, &delivery->answer, &delivery->error);
 }
 
 /*
- * Send deliveries signed by one secret: one, and more until one comes to each partition, since each may have
- * another router. They are one result.
+ * Send deliveries signed by one secret, until each webhook_id was used, and one has come to each partition,
+ * since each may have another router. They are one result, which is that of the last one.
  */
+static void
+send_each(struct sending *sending)
+{
+        const struct config_source *source = sending->source;
+        size_t n = 0, n_ids = source->n_webhook_ids;
+        int was_limited = sending->outcome == LIMITED, is_mixed = 0, has_id, is_next;
+        int64_t until_ms = clock_monotonic_ms() + TIMEOUT_MS;
+        struct test_delivery delivery = {0};
+        const char *webhook_id;
+        char id[BYTES_UUID_SIZE];
+
+        do {
+                test_delivery_clear(&delivery);
+                has_id = doctor_trail_choose(sending->trail, sending->key, id);
+                webhook_id = n_ids == 0 ? NULL : source->webhook_ids[n % n_ids];
+                send_one(sending, has_id ? id : NULL, webhook_id, &delivery);
+                n++;
+                is_next = n < n_ids || (sending->took_ms < SLOW_MS &&
+                                        (doctor_trail_choose(sending->trail, sending->key, id) ||
+                                         (sending->doctor->url != NULL && n < URL_DELIVERIES)));
+        } while (is_next && sending->outcome == ACCEPTED && clock_monotonic_ms() < until_ms &&
+                 !terminal_is_interrupted());
+        if (sending->outcome == REFUSED && sending->doctor->url != NULL &&
+            doctor_answer_is_of_receiver(&delivery)) {
+                is_mixed = n > 1 && n > n_ids ? 1 : does_another_accept(sending, webhook_id);
+                sending->outcome = REFUSED;
+        }
+        report(sending, &delivery, was_limited, is_mixed);
+        test_delivery_clear(&delivery);
+}
+
 static void
 send_by_secret(struct sending *sending, size_t secret)
 {
-        struct doctor *doctor = sending->doctor;
-        char id[BYTES_UUID_SIZE], *shown = uri_hide_secrets(sending->to->url);
-        int has_id, was_limited = sending->outcome == LIMITED;
-        struct test_delivery delivery = {0};
-        int64_t until_ms;
+        char *shown = uri_hide_secrets(sending->to->url);
 
         pause_after_refusal(sending);
-        until_ms = clock_monotonic_ms() + TIMEOUT_MS;
         sending->key = sending->source->keys[secret];
         sending->n_accepted = 0;
         sending->took_ms = 0;
-        has_id = doctor_trail_choose(sending->trail, sending->key, id);
-        doctor_begin(doctor, "delivery", "%s%s%s, secret %zu of [source %s]", shown,
+        doctor_begin(sending->doctor, "delivery", "%s%s%s, secret %zu of [source %s]", shown,
                      sending->address == NULL ? "" : " at ", sending->address == NULL ? "" : sending->address,
                      secret + 1, sending->source->name);
         free(shown);
-        do {
-                test_delivery_clear(&delivery);
-                send_one(sending, has_id ? id : NULL, &delivery);
-        } while (sending->outcome == ACCEPTED &&
-                 (has_id = doctor_trail_choose(sending->trail, sending->key, id)) &&
-                 sending->took_ms < SLOW_MS && clock_monotonic_ms() < until_ms && !terminal_is_interrupted());
-        report(sending, &delivery, was_limited);
-        test_delivery_clear(&delivery);
+        send_each(sending);
 }
 
 /* Report that --to leads to no source. Returns whether it is so. */

@@ -14,7 +14,7 @@ import threading
 import pytest
 
 from authority import Authority
-from checkup import EX_CONFIG, EX_UNAVAILABLE, EX_USAGE, by_sockets, examine, expect, file_of, serve
+from checkup import EX_CONFIG, EX_UNAVAILABLE, EX_USAGE, by_sockets, examine, expect, file_of, passed_on, serve
 from fake_service import answers
 from reloading import reload
 
@@ -136,9 +136,8 @@ def test_refusals_that_do_not_end_are_those_of_others(installation, two_sources,
 
 def through(daemon, change):
     """Run doctor by a proxy that changes requests: a URL that it answers at."""
-    host, _, port = daemon.address.rpartition(":")
     server = socket.create_server(("127.0.0.1", 0))
-    serve(server, lambda request: passed_on(change(request), (host, int(port))))
+    serve(server, lambda request: passed_on(change(request), daemon))
     return server, "http://%s:%d/webhooks/invoicing" % server.getsockname()
 
 
@@ -441,19 +440,9 @@ def test_proxy_that_keeps_its_prefix_is_a_candidate(installation, two_sources):
            "a proxy that must remove what is before /webhooks/orders")
 
 
-def passed_on(request, address):
-    """The answer of a receiver to a request."""
-    with socket.create_connection(address) as onward:
-        onward.sendall(request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
-        answer = b""
-        while more := onward.recv(65536):
-            answer += more
-    return answer
-
-
-def without_first_segment(request, address):
-    """As a proxy that removes the first segment of the path."""
-    return passed_on(request.replace(b"/proxied", b"", 1), address)
+def without_first_segment(request):
+    """As by a proxy that removes the first segment of the path."""
+    return request.replace(b"/proxied", b"", 1)
 
 
 def test_proxy_that_leads_to_another_source_is_a_candidate(installation, two_sources):
@@ -462,9 +451,8 @@ def test_proxy_that_leads_to_another_source_is_a_candidate(installation, two_sou
     config.source("proxied", b"the secret of the third source of the tests", path="/proxied/webhooks/orders", key="delivery-id",
                   header_prefix="x-orders")
     reload(two_sources)
-    host, _, port = two_sources.address.rpartition(":")
     with socket.create_server(("127.0.0.1", 0)) as server:
-        serve(server, lambda request: without_first_segment(request, (host, int(port))))
+        serve(server, lambda request: passed_on(without_first_segment(request), two_sources))
         url = "http://%s:%d/proxied/webhooks/orders" % server.getsockname()
         checkup = examine(installation, file_of(two_sources), "--to", url)
     expect(checkup, EX_CONFIG, f"delivery {url}, secret 1 of [source proxied]", "answered 401 (INVALID_SIGNATURE)",

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import socket
 import subprocess
 import tempfile
 import threading
@@ -99,6 +100,17 @@ def serve(server, answer):
                 with connection, contextlib.suppress(OSError):
                     connection.sendall(answer(connection.recv(65536)))
     threading.Thread(target=run, daemon=True).start()
+
+
+def passed_on(request, daemon):
+    """The answer of a receiver to a request."""
+    host, _, port = daemon.address.rpartition(":")
+    with socket.create_connection((host, int(port))) as onward:
+        onward.sendall(request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
+        answer = b""
+        while more := onward.recv(65536):
+            answer += more
+    return answer
 
 
 def with_status(installation, service, file, configuration, run=examine, **others):
