@@ -68,9 +68,9 @@ report_denied(struct doctor *doctor, const char *option, const char *name, int32
         text[strcspn(text, ",")] = '\0';
         doctor_remedy(
             doctor,
-            "kafka-acls.sh --bootstrap-server BROKER --add --allow-principal User:%.100s --operation %s "
+            "kafka-acls.sh --bootstrap-server %s --add --allow-principal User:%.100s --operation %s "
             "--%s %.250s; gatepost-guide(7) lists what each account needs",
-            account_of(doctor), text, option, name);
+            config_tool_broker(doctor->config), account_of(doctor), text, option, name);
 }
 
 static void

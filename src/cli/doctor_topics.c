@@ -95,9 +95,11 @@ check_writable(struct topic_report *report)
                 return;
         }
         report->n++;
-        doctor_remedy(doctor, "start the brokers that are down, or see their logs: kafka-topics.sh "
-                              "--bootstrap-server BROKER --describe --unavailable-partitions "
-                              "--under-min-isr-partitions shows which");
+        doctor_remedy(
+            doctor,
+            "start the brokers that are down, or see their logs: kafka-topics.sh --bootstrap-server "
+            "%s --describe --unavailable-partitions --under-min-isr-partitions shows which",
+            config_tool_broker(doctor->config));
 }
 
 static void

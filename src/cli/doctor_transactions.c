@@ -72,6 +72,7 @@ doctor_transactions_look(struct offsets *offsets, const char *topic, size_t n, s
 void
 doctor_transactions_report(struct doctor *doctor, const struct range *open, size_t n)
 {
+        const char *broker = config_tool_broker(doctor->config);
         size_t i = 0, n_open = 0;
 
         while (open[i].from >= open[i].to)
@@ -83,11 +84,10 @@ doctor_transactions_report(struct doctor *doctor, const struct range *open, size
             "a transaction stays open in %zu of %zu partitions, and hides what follows it from routers: "
             "in %zu all from offset %" PRId64 " on",
             n_open, n, i, open[i].from);
-        doctor_remedy(
-            doctor,
-            "kafka-transactions.sh --bootstrap-server BROKER describe-producers --topic %s --partition "
-            "%zu shows its producer: stop that program; if it has ended already, "
-            "kafka-transactions.sh --bootstrap-server BROKER abort --topic %s --partition %zu "
-            "--start-offset %" PRId64,
-            open[i].topic, i, open[i].topic, i, open[i].from);
+        doctor_remedy(doctor,
+                      "kafka-transactions.sh --bootstrap-server %s describe-producers --topic %s --partition "
+                      "%zu shows its producer: stop that program; if it has ended already, "
+                      "kafka-transactions.sh --bootstrap-server %s abort --topic %s --partition %zu "
+                      "--start-offset %" PRId64,
+                      broker, open[i].topic, i, broker, open[i].topic, i, open[i].from);
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/directory.h"
@@ -123,6 +124,15 @@ config_property(const struct config *config, const char *name)
                         return config->kafka[i].value;
         }
         return NULL;
+}
+
+const char *
+config_tool_broker(const struct config *config)
+{
+        const char *protocol = config_property(config, "security.protocol");
+
+        return protocol == NULL || strcasecmp(protocol, "plaintext") == 0 ? "BROKER"
+                                                                          : "BROKER --command-config SUPER";
 }
 
 const char *

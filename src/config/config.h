@@ -193,6 +193,12 @@ int config_lists_webhook(const struct config_source *source, const char *id);
 /* Return the value of a property in [kafka], or NULL. */
 const char *config_property(const struct config *config, const char *name);
 
+/*
+ * Return what follows --bootstrap-server in a command of Kafka's tools for an administrator: where brokers want
+ * TLS or an account, the tools need a file with their settings, too.
+ */
+const char *config_tool_broker(const struct config *config);
+
 /* Return bootstrap.servers: a list of brokers, or "embedded". */
 const char *config_brokers(const struct config *config);
 

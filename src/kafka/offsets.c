@@ -269,9 +269,9 @@ offsets_stable_ranges(struct offsets *offsets, const char *topic, struct range *
 void
 offsets_explain_reset(const struct config *config, int32_t partition, const char *option, struct error *how)
 {
-        (void)
-            error_set(how,
-                      "stop all routers, wait 15 s, then: kafka-consumer-groups.sh --bootstrap-server BROKER "
-                      "--group %s --topic %s:%d --reset-offsets %s --execute",
-                      config->group, config->deliveries_topic, partition, option);
+        (void)error_set(how,
+                        "stop all routers, wait 15 s, then: kafka-consumer-groups.sh --bootstrap-server %s "
+                        "--group %s --topic %s:%d --reset-offsets %s --execute",
+                        config_tool_broker(config), config->group, config->deliveries_topic, partition,
+                        option);
 }

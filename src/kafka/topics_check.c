@@ -51,8 +51,8 @@ static void
 report_setting(const struct topic_check *check, int fatal, const char *what, const char *setting)
 {
         report(check, fatal,
-               "%s; fix it: kafka-configs.sh --bootstrap-server BROKER --alter --topic %s --add-config %s",
-               what, check->need->name, setting);
+               "%s; fix it: kafka-configs.sh --bootstrap-server %s --alter --topic %s --add-config %s", what,
+               config_tool_broker(check->config), check->need->name, setting);
 }
 
 static void

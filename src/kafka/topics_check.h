@@ -13,7 +13,7 @@ struct topic_finding {
         int fatal;        /* delivery cannot be guaranteed: the daemon refuses to start */
         int routing_only; /* does not concern a process that only receives */
         const char *topic;
-        char text[384]; /* what is wrong, and the command that fixes it */
+        char text[700]; /* what is wrong, and the command that fixes it */
 };
 
 /**

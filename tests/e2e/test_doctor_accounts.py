@@ -2,13 +2,15 @@
 
 import os
 import pathlib
+import shlex
 import subprocess
 
 import pytest
 from cluster import Cluster
 from confluent_kafka import Producer
 
-from accounts import Accounts
+import waiting
+from accounts import Accounts, bindings_of
 from audit_side import drop_first
 from authority import Authority
 from checkup import (EX_CONFIG, EX_NOPERM, EX_UNAVAILABLE, RESTART, by_sockets, examine, expect, file_of, told_of_files,
@@ -75,6 +77,21 @@ def test_missing_permission(site, without, role, resource, operation, option, na
     without(f"gatepost-{role}", resource.format(site.prefix), operation)
     expect(examine(site, secured_config(site, role)), EX_NOPERM, f"permission {option} {site.prefix}{name}",
            f"lacks the permission {word}", f"--operation {word} --{option} {site.prefix}{name}")
+
+
+def test_command_that_grants_a_missing_permission(site, without):
+    """As printed, by Kafka's own tool."""
+    without("gatepost-router", ".quarantine", "WRITE")
+    remedy = examine(site, secured_config(site), "--no-send").cause.partition("; remedy: ")[2]
+    command = shlex.split(remedy.partition("; ")[0])
+    granted = bindings_of(command)
+    try:
+        site.accounts.run_all([command], site.prefix)
+        told = f"✓ permission topic {site.prefix}.quarantine: Write, DescribeConfigs"
+        waiting.until(lambda: told in examine(site, secured_config(site), "--no-send").lines, 30, "the permission")
+    finally:
+        for binding in granted:
+            site.accounts.revoke(binding)
 
 
 def test_unreadable_settings_are_a_warning(site, without):
