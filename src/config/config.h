@@ -194,8 +194,8 @@ int config_lists_webhook(const struct config_source *source, const char *id);
 const char *config_property(const struct config *config, const char *name);
 
 /*
- * Return what follows --bootstrap-server in a command of Kafka's tools for an administrator: where brokers want
- * TLS or an account, the tools need a file with their settings, too.
+ * Return what follows --bootstrap-server in a command of Kafka's tools: where the brokers want TLS or an
+ * account, the tools need a file with such settings, too.
  */
 const char *config_tool_broker(const struct config *config);
 

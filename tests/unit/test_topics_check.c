@@ -7,7 +7,7 @@
 
 #define UNLIMITED "9223372036854775807"
 
-static char found[400];
+static char found[sizeof(((struct topic_finding *)0)->text)];
 static int n_found;
 
 static void
