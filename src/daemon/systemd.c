@@ -9,6 +9,8 @@
 
 #define TICK_MS 1000
 #define STATUS_INTERVAL_MS 2000
+/* How long the start waits for the parts to work; below TimeoutStartSec, which is 90 s by default. */
+#define START_WAIT_MS 15000
 #define EXTEND_INTERVAL_MS 5000
 #define EXTEND_US 30000000
 /* Without a watchdog. With one, it is half of the time after which the watchdog would act. */
@@ -21,6 +23,7 @@ systemd_open(struct systemd *systemd)
 {
         memset(systemd, 0, sizeof(*systemd));
         notify_open(&systemd->notify);
+        systemd->began_ms = clock_monotonic_ms();
         systemd->stall_ms =
             systemd->notify.watchdog_us == 0 ? DEFAULT_STALL_MS : systemd->notify.watchdog_us / 2000;
         if (systemd->stall_ms < MIN_STALL_MS)
@@ -115,13 +118,12 @@ systemd_tick(struct systemd *systemd, struct parts *parts)
         if (systemd->reload_failed)
                 (void)snprintf(status + strlen(status), sizeof(status) - strlen(status),
                                "; the last reload failed, see the log");
-        if (!systemd->is_ready && parts_can_serve(parts)) {
+        if (!systemd->is_ready &&
+            (parts_can_serve(parts) ||
+             (is_alive && clock_monotonic_ms() - systemd->began_ms >= START_WAIT_MS)))
                 send_ready(systemd, status);
-                return;
-        }
-        if (!systemd->is_ready && is_alive)
-                extend_timeout(systemd);
-        send_status(systemd, status);
+        else
+                send_status(systemd, status);
 }
 
 /* Before READY=1, RELOADING=1 would have to be followed by an early READY=1. */

@@ -18,6 +18,7 @@ struct systemd {
         int is_ready;        /* READY=1 was sent */
         int reload_failed;   /* the last one */
         int is_stalled;      /* a part was stalled when last checked */
+        int64_t began_ms;    /* monotonic */
         int64_t stall_ms;    /* how long a part may make no progress */
         int64_t status_ms;   /* monotonic time of the last STATUS, 0: none */
         int64_t extended_ms; /* of the last EXTEND_TIMEOUT_USEC, 0: none */
@@ -34,8 +35,9 @@ int64_t systemd_interval_ms(const struct systemd *systemd);
 
 /*
  * Report the state of the running parts: READY=1 once, when a receiver can append or, without that role, when
- * the router is in its group; before that, a longer start timeout. WATCHDOG=1 while all parts make progress.
- * STATUS when it has changed, at most every two seconds.
+ * the router is in its group; or after 15 s, since a unit that waited for Kafka would keep the machine's boot
+ * from ending, and systemd from passing on a reload. WATCHDOG=1 while all parts make progress. STATUS when it
+ * has changed, at most every two seconds.
  */
 void systemd_tick(struct systemd *systemd, struct parts *parts);
 

@@ -344,7 +344,7 @@ def test_many_lanes_start_and_stop_in_parallel_while_kafka_is_away(offline, tmp_
     daemon = manager.watch(offline.daemon(config))
     begun = time.monotonic()
     daemon.start()
-    manager.wait_for("EXTEND_TIMEOUT_USEC")
+    manager.wait_for("STATUS")
     assert_unavailable(daemon.post())
     assert time.monotonic() - begun < MANY_LANES_SECONDS
     daemon.stop(seconds=MANY_LANES_SECONDS)

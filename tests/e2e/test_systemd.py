@@ -17,6 +17,7 @@ from stalling import stalled_thread
 
 WATCHDOG_SECONDS = 6
 STATUS_SECONDS = 2
+START_SECONDS = 15
 SLACK = 0.3
 QUIET_SECONDS = 3 * WATCHDOG_SECONDS  # long enough to notice a watchdog notification
 
@@ -65,10 +66,9 @@ def test_notifications_are_sent_in_order(embedded, tmp_path, kind):
     daemon.stop()
     messages = [message.text.splitlines() for message in manager.messages]
     names = [line.split("=")[0] for lines in messages for line in lines]
-    assert names[0] == "EXTEND_TIMEOUT_USEC"
     assert names.count("READY") == 1 and names.count("STOPPING") == 1
     ready, stopping = names.index("READY"), names.index("STOPPING")
-    assert set(names[:ready]) == {"EXTEND_TIMEOUT_USEC", "STATUS"}
+    assert set(names[:ready]) <= {"STATUS"}
     assert set(names[ready + 1:stopping]) == {"STATUS"}
     assert set(names[stopping + 1:]) <= {"STATUS", "EXTEND_TIMEOUT_USEC"}
     assert {message.pid for message in manager.messages} == {daemon.process.pid}
@@ -130,21 +130,25 @@ def test_start_failing_on_a_missing_topic_is_reported(installation, manager):
 
 
 @pytest.mark.slow
-def test_startup_timeout_is_extended_while_kafka_is_away(away, own_broker, manager):
+def test_start_ends_although_kafka_is_away(away, own_broker, manager):
+    """Else the boot of the machine does not end, and systemd passes on no reload."""
     own_broker.pause(1)
+    begun = time.monotonic()
     daemon = start(away, manager)
-    second = manager.wait_for("EXTEND_TIMEOUT_USEC", n=3)
-    first = manager.having("EXTEND_TIMEOUT_USEC")[1]
-    assert second.time - first.time < int(first["EXTEND_TIMEOUT_USEC"]) / 1e6 / 2
     status = manager.wait_for_status("not ready: router: Kafka is not reachable: ")["STATUS"]
     assert ";receiver: Kafka is not reachable: " in status
-    assert not manager.having("READY") and daemon.post().status == 503
+    assert not manager.having("READY")
+    ready = manager.wait_for("READY")
+    assert START_SECONDS - SLACK < ready.time - begun < START_SECONDS + 5 and "not ready: router: Kafka is not reachable" in ready["STATUS"]
+    assert daemon.post().status == 503
+    daemon.process.send_signal(signal.SIGHUP)
+    manager.wait_for("RELOADING", "1")
+    manager.wait_for("READY", n=2)
     own_broker.resume(1)
-    manager.wait_for("READY")
+    manager.wait_for_status("receiving and routing")
     daemon.accept()
-    asked = len(manager.having("EXTEND_TIMEOUT_USEC"))
     manager.wait_for_status("receiving and routing; 1 accepted, lag 0")
-    assert len(manager.having("EXTEND_TIMEOUT_USEC")) == asked
+    assert not manager.having("EXTEND_TIMEOUT_USEC") and len(manager.having("READY")) == 2
 
 
 @pytest.mark.slow
@@ -208,12 +212,14 @@ def test_failed_reload_is_reported_until_one_succeeds(embedded, manager):
     assert "failed" not in manager.wait_for_status("receiving and routing")["STATUS"]
 
 
+@pytest.mark.slow
 def test_reload_before_readiness_is_not_notified(offline, manager):
     daemon = start(offline, manager)
     daemon.process.send_signal(signal.SIGHUP)
     daemon.wait_for_log("configuration reloaded")
-    manager.wait_for("EXTEND_TIMEOUT_USEC", n=2)
     assert not manager.having("RELOADING") and not manager.having("READY")
+    manager.wait_for("READY")
+    assert not manager.having("RELOADING")
 
 
 # The watchdog
