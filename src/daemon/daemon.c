@@ -344,7 +344,7 @@ int
 daemon_run(const struct config *config)
 {
         struct daemon daemon = {.pipe = {-1, -1}, .signal_fd = -1};
-        char quoted[LOG_QUOTED_SIZE];
+        char quoted[LOG_QUOTED_SIZE], reason[PROBE_REASON_SIZE];
         struct error error;
 
         protect_memory();
@@ -359,7 +359,7 @@ daemon_run(const struct config *config)
                 systemd_tick(&daemon.systemd, &daemon.parts);
                 (void)event_base_dispatch(daemon.base);
                 if (daemon.exit_status != 0)
-                        systemd_failed(&daemon.systemd, "see the log");
+                        systemd_failed(&daemon.systemd, parts_why(&daemon.parts, reason));
         } else {
                 log_error("cannot start reason=%s", log_quote(error.text, quoted));
                 systemd_failed(&daemon.systemd, error.text);

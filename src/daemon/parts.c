@@ -243,6 +243,14 @@ parts_note_changes(struct parts *parts)
         return status;
 }
 
+const char *
+parts_why(const struct parts *parts, char reason[PROBE_REASON_SIZE])
+{
+        if (probe_state(parts->probe) != PROBE_REFUSED || !probe_reason(parts->probe, reason))
+                return "see the log";
+        return reason;
+}
+
 void
 parts_tick(struct parts *parts)
 {

@@ -92,6 +92,9 @@ void parts_log_status(const struct parts *parts);
  */
 int parts_note_changes(struct parts *parts) MUST_CHECK;
 
+/* Return why, for the service manager; in reason, or a constant. */
+const char *parts_why(const struct parts *parts, char reason[PROBE_REASON_SIZE]);
+
 /* Do what is due every second. */
 void parts_tick(struct parts *parts);
 

@@ -118,9 +118,8 @@ systemd_tick(struct systemd *systemd, struct parts *parts)
         if (systemd->reload_failed)
                 (void)snprintf(status + strlen(status), sizeof(status) - strlen(status),
                                "; the last reload failed, see the log");
-        if (!systemd->is_ready &&
-            (parts_can_serve(parts) ||
-             (is_alive && clock_monotonic_ms() - systemd->began_ms >= START_WAIT_MS)))
+        if (!systemd->is_ready && (parts_can_serve(parts) ||
+                                   (is_alive && clock_monotonic_ms() - systemd->began_ms >= START_WAIT_MS)))
                 send_ready(systemd, status);
         else
                 send_status(systemd, status);

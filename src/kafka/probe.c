@@ -21,6 +21,7 @@
 #define INTERVAL_S 5
 #define WATCH_MS 30000 /* between comparisons of the topics with the requirements */
 #define MAX_ASKED 2    /* brokers, until one answers */
+#define FINDING_SHOWN 120
 
 struct probe {
         const struct config *config;
@@ -37,7 +38,8 @@ struct probe {
         atomic_int n_misconfigured; /* topics */
         pthread_t thread;
         struct brokers brokers;
-        pthread_mutex_t mutex; /* protects brokers and stopping */
+        char refusal[PROBE_REASON_SIZE]; /* the first fatal problem of the last look, if there was one */
+        pthread_mutex_t mutex;           /* protects brokers, refusal and stopping */
         pthread_cond_t wake;
         int stopping;
 };
@@ -47,6 +49,7 @@ struct probe_findings {
         const struct config *config;
         int is_silent;
         int n_fatal;
+        char first[PROBE_REASON_SIZE]; /* fatal one */
 };
 
 static void
@@ -55,6 +58,7 @@ on_finding(const struct topic_finding *finding, void *arg)
         struct probe_findings *findings = arg;
         int routes = (findings->config->roles & CONFIG_ROUTER) != 0;
         int fatal = finding->fatal;
+        int len = (int)strcspn(finding->text, ";"); /* without the command that mends it */
         char quoted[LOG_QUOTED_SIZE];
 
         if (!routes && (finding->routing_only || !fatal))
@@ -63,17 +67,22 @@ on_finding(const struct topic_finding *finding, void *arg)
                 log_line(fatal ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
                          "topic is misconfigured topic=%s reason=%s", finding->topic,
                          log_quote(finding->text, quoted));
-        findings->n_fatal += fatal;
+        if (fatal && findings->n_fatal++ == 0)
+                (void)snprintf(findings->first, sizeof(findings->first), "topic %.249s: %.*s", finding->topic,
+                               len < FINDING_SHOWN ? len : FINDING_SHOWN, finding->text);
 }
 
 static int
-check_all(const struct probe *probe, const struct topic_need *needs, const struct topic_state *states,
-          size_t n, int is_silent)
+check_all(struct probe *probe, const struct topic_need *needs, const struct topic_state *states, size_t n,
+          int is_silent)
 {
-        struct probe_findings findings = {probe->config, is_silent, 0};
+        struct probe_findings findings = {.config = probe->config, .is_silent = is_silent};
 
         for (size_t i = 0; i < n; i++)
                 topics_check(probe->config, &needs[i], &states[i], on_finding, &findings);
+        pthread_mutex_lock(&probe->mutex);
+        memcpy(probe->refusal, findings.first, sizeof(probe->refusal));
+        pthread_mutex_unlock(&probe->mutex);
         return findings.n_fatal;
 }
 
@@ -330,16 +339,32 @@ probe_asked_ms(const struct probe *probe)
         return atomic_load(&probe->asked_ms);
 }
 
+/* Write why the topics are not verified: one is not as it must be, or Kafka does not answer. */
+static void
+describe_start(struct probe *probe, char reason[PROBE_REASON_SIZE])
+{
+        char cause[OUTAGE_CAUSE_SIZE];
+        int64_t since_s;
+
+        pthread_mutex_lock(&probe->mutex);
+        (void)snprintf(reason, PROBE_REASON_SIZE, "%s", probe->refusal);
+        pthread_mutex_unlock(&probe->mutex);
+        if (reason[0] == '\0')
+                (void)outage_describe(outage_read(cause, &since_s) ? "Kafka is not reachable"
+                                                                   : "Kafka has not answered yet",
+                                      reason, PROBE_REASON_SIZE);
+}
+
 int
-probe_reason(const struct probe *probe, char reason[PROBE_REASON_SIZE])
+probe_reason(struct probe *probe, char reason[PROBE_REASON_SIZE])
 {
         switch (probe_state(probe)) {
         case PROBE_STARTING:
+        case PROBE_REFUSED:
+                describe_start(probe, reason);
+                return 1;
         case PROBE_AWAY:
                 (void)outage_describe("Kafka is not reachable", reason, PROBE_REASON_SIZE);
-                return 1;
-        case PROBE_REFUSED:
-                (void)snprintf(reason, PROBE_REASON_SIZE, "a topic is misconfigured");
                 return 1;
         case PROBE_GONE:
                 (void)snprintf(reason, PROBE_REASON_SIZE,

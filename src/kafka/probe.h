@@ -45,7 +45,7 @@ int64_t probe_asked_ms(const struct probe *probe);
  * Write why the state is not PROBE_REACHABLE, for readiness, with the last cause of an outage. Return 0 if
  * the state is PROBE_REACHABLE. From any thread.
  */
-int probe_reason(const struct probe *probe, char reason[PROBE_REASON_SIZE]);
+int probe_reason(struct probe *probe, char reason[PROBE_REASON_SIZE]);
 
 /* Whether the state has ever been PROBE_REACHABLE: the topics are verified. */
 int probe_has_verified(const struct probe *probe);

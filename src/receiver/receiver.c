@@ -144,8 +144,8 @@ open_spool(struct receiver *receiver, struct error *error)
 }
 
 struct receiver *
-receiver_new(struct current *current, const char *bootstrap, struct metrics *metrics,
-             const struct probe *probe, const struct activation *activation, struct error *error)
+receiver_new(struct current *current, const char *bootstrap, struct metrics *metrics, struct probe *probe,
+             const struct activation *activation, struct error *error)
 {
         struct receiver *receiver = mem_alloc(sizeof(*receiver));
 

@@ -18,7 +18,7 @@ struct receiver;
  * configured servers. All arguments outlive the receiver. Returns NULL with the reason.
  */
 struct receiver *receiver_new(struct current *current, const char *bootstrap, struct metrics *metrics,
-                              const struct probe *probe, const struct activation *activation,
+                              struct probe *probe, const struct activation *activation,
                               struct error *error) MUST_CHECK;
 
 /**

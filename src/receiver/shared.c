@@ -82,7 +82,7 @@ connection_limit(const struct config *config, uint64_t n_lanes)
 
 struct receiver_shared *
 receiver_shared_new(struct current *current, const char *bootstrap, struct metrics *metrics,
-                    const struct probe *probe)
+                    struct probe *probe)
 {
         struct receiver_shared *shared = mem_alloc(sizeof(*shared));
 

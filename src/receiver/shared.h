@@ -33,7 +33,7 @@ struct receiver_shared {
         const struct config *config; /* the first: decides the options that need a restart */
         const char *bootstrap;       /* NULL: as configured */
         struct metrics *metrics;
-        const struct probe *probe;
+        struct probe *probe;
         struct tls *tls; /* NULL: no TLS */
 
         atomic_int may_append;                  /* the topic was verified */
@@ -61,7 +61,7 @@ struct receiver_shared {
 
 /* current, metrics and probe outlive it. */
 struct receiver_shared *receiver_shared_new(struct current *current, const char *bootstrap,
-                                            struct metrics *metrics, const struct probe *probe);
+                                            struct metrics *metrics, struct probe *probe);
 void receiver_shared_free(struct receiver_shared *shared);
 
 /*

@@ -19,7 +19,7 @@ struct router {
         struct current *current;
         const char *bootstrap;
         struct metrics *metrics;
-        const struct probe *probe;
+        struct probe *probe;
         void (*stopped)(void *arg);
         void *arg;
         struct loop_status status;
@@ -72,7 +72,7 @@ run(void *arg)
 }
 
 struct router *
-router_new(struct current *current, const char *bootstrap, struct metrics *metrics, const struct probe *probe,
+router_new(struct current *current, const char *bootstrap, struct metrics *metrics, struct probe *probe,
            void (*stopped)(void *arg), void *arg, struct error *error)
 {
         struct router *router = mem_alloc(sizeof(*router));

@@ -20,7 +20,7 @@ struct router;
  * thread when it ends by itself, after it has logged why. Returns NULL with the reason.
  */
 struct router *router_new(struct current *current, const char *bootstrap, struct metrics *metrics,
-                          const struct probe *probe, void (*stopped)(void *arg), void *arg,
+                          struct probe *probe, void (*stopped)(void *arg), void *arg,
                           struct error *error) MUST_CHECK;
 
 /* For health_add(): whether it is in the group, and reads and commits proceed. */

@@ -69,8 +69,8 @@ def test_stalled_thread_is_reported_until_it_resumes(daemon, thread, expected):
 def test_readiness_gives_the_reason_for_each_role(offline, roles):
     config = offline.config(roles)
     daemon = offline.daemon(config).start()
-    answer = daemon.admin("/readyz")
-    assert answer.status == 503 and daemon.admin("/healthz").status == 200
+    assert daemon.admin("/readyz").status == 503 and daemon.admin("/healthz").status == 200
+    answer = waiting.until(lambda: b"is not reachable: " in (answer := daemon.admin("/readyz")).body and answer, 30, "the cause")
     for role in ("receiver", "router"):
         expected = f"{role}: Kafka is not reachable".encode()
         assert (expected in answer.body) == (role in roles)

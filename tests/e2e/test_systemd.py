@@ -122,7 +122,8 @@ def test_failed_start_is_reported(embedded, manager):
 def test_start_failing_on_a_missing_topic_is_reported(installation, manager):
     daemon = manager.watch(installation.daemon()).launch()
     assert daemon.take_exit_status() == os.EX_CONFIG
-    assert manager.wait_for_status("cannot start")["STATUS"] == "cannot start: see the log"
+    deliveries = f"{installation.prefix}.deliveries"
+    assert f"cannot start: topic {deliveries}: the topic is missing" in manager.wait_for_status("cannot start")["STATUS"]
     assert not manager.having("READY")
 
 
