@@ -41,6 +41,8 @@ struct doctor_report {
         char subject[DOCTOR_SUBJECT_SIZE];
         int64_t began_ms;
         size_t n_results[DOCTOR_N_RESULTS];
+        char *warned; /* the steps with warnings; NULL: there are none */
+        const char *warned_last;
         /* Of the first failure. */
         char *cause;
         char *remedy;

@@ -18,8 +18,8 @@
 
 /*
  * A run of this command makes up to three connections to a listener that are closed before a request, and
- * with --to one for each secret. An entry may be of so many runs; if it has more, somebody else is closed as
- * well, such as a proxy on this machine, which makes one for each delivery.
+ * with --to one for each secret. What an entry has within an hour may be of so many runs; if it has more,
+ * somebody else is closed as well, such as a proxy on this machine, which makes one for each delivery.
  */
 #define OWN_PER_RUN 3
 #define OWN_RUNS 5
@@ -144,7 +144,7 @@ rank(const struct json_value *refusal)
         return i;
 }
 
-/* Entries of the last hour that are reported together. */
+/* What the entries have of the last hour, to be reported together. */
 struct summary {
         const struct json_value *shown; /* the one whose detail is shown; NULL: there are none */
         double n_requests, n_closed;
@@ -152,10 +152,17 @@ struct summary {
         double n_own;   /* that a run of this command may have made */
 };
 
+/* Return how often an event has happened within an hour; since the start, if the daemon is older. */
+static double
+count_of(const struct json_value *each)
+{
+        return status_number(each, json_tree_get(each, "hourCount") == NULL ? "count" : "hourCount");
+}
+
 static void
 add(struct summary *summary, const struct json_value *each, size_t n_own)
 {
-        double count = status_number(each, "count");
+        double count = count_of(each);
 
         *(is_closing(each) ? &summary->n_closed : &summary->n_requests) += count;
         if (summary->n_own < (double)n_own)
@@ -185,9 +192,9 @@ report(struct doctor *doctor, const struct summary *summary, int may_be_own)
         if (summary->n_own > 0)
                 (void)snprintf(own, sizeof(own), "each run of gatepost doctor makes up to %.0f such%s; ",
                                summary->n_own, may_be_own ? ", and any more are of another client" : "");
-        (void)snprintf(text, sizeof(text), "%s%s, %.0f as %s, the last: %s; %ssee @GATEPOST@ status", refused,
-                       closed, summary->n_alike, outcome_of(summary->shown), detail == NULL ? "" : detail,
-                       own);
+        (void)snprintf(text, sizeof(text), "%s%s, %.0f as %s%s: %s; %ssee @GATEPOST@ status", refused, closed,
+                       summary->n_alike, outcome_of(summary->shown), summary->n_alike > 1 ? ", the last" : "",
+                       detail == NULL ? "" : detail, own);
         if (may_be_own)
                 doctor_note(doctor, "%s", text);
         else
@@ -205,7 +212,7 @@ doctor_refusals_check(struct doctor *doctor)
                 return; /* not a receiver, or an older daemon */
         for (const struct json_value *each = refusals->first; each != NULL; each = each->next) {
                 size_t n_own = own_per_run(doctor, each);
-                int is_ours = n_own > 0 && status_number(each, "count") <= (double)(OWN_RUNS * n_own);
+                int is_ours = n_own > 0 && count_of(each) <= (double)(OWN_RUNS * n_own);
 
                 if (doctor_is_recent(each) && !is_marked(each))
                         add(is_ours ? &ours : &others, each, n_own);

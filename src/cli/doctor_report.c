@@ -170,6 +170,21 @@ put_json(struct doctor_report *report, enum doctor_result result, const char *de
         json_close_object(json);
 }
 
+/* Remember which steps have warned, for the last line. */
+static void
+note_warning(struct doctor_report *report)
+{
+        char *longer;
+
+        if (report->warned != NULL && strcmp(report->warned_last, report->name) == 0)
+                return;
+        longer = mem_printf("%s%s%s", report->warned == NULL ? "" : report->warned,
+                            report->warned == NULL ? "" : ", ", report->name);
+        free(report->warned);
+        report->warned = longer;
+        report->warned_last = report->name;
+}
+
 /* End the present result. The caller holds the mutex. */
 static void
 end_as(struct doctor_report *report, enum doctor_result result, const char *text)
@@ -179,6 +194,8 @@ end_as(struct doctor_report *report, enum doctor_result result, const char *text
         if (result == DOCTOR_FAILED && report->cause == NULL)
                 report->cause = mem_printf("%s%s%s: %s", report->name, *report->subject == '\0' ? "" : " ",
                                            report->subject, text);
+        if (result == DOCTOR_WARNING)
+                note_warning(report);
         if (report->json != NULL) {
                 put_json(report, result, text);
                 return;
@@ -370,7 +387,11 @@ finish(struct doctor_report *report)
         if (report->json != NULL) {
                 print_json(report);
         } else if (report->cause == NULL) {
-                printf("\nno trouble found: %zu ok", report->n_results[DOCTOR_OK]);
+                if (report->warned == NULL)
+                        printf("\nno trouble found: %zu ok", report->n_results[DOCTOR_OK]);
+                else
+                        printf("\nnothing failed, but look at the warnings (%s): %zu ok", report->warned,
+                               report->n_results[DOCTOR_OK]);
                 print_count(report, DOCTOR_NOTE, "note");
                 print_count(report, DOCTOR_WARNING, "warning");
                 print_count(report, DOCTOR_SKIPPED, "skipped");
@@ -390,6 +411,7 @@ doctor_report_end(struct doctor_report *report)
         pthread_mutex_lock(&mutex);
         finish(report);
         pthread_mutex_unlock(&mutex);
+        free(report->warned);
         free(report->cause);
         free(report->remedy);
         free(report->unit);

@@ -209,6 +209,7 @@ put_refusals(struct status_writer *writer)
                 json_open_object(writer->json, NULL);
                 json_number(writer->json, "timeSeconds", events[i].time_s);
                 status_writer_count(writer, "count", events[i].count);
+                status_writer_count(writer, "hourCount", events[i].hour_count);
                 status_writer_text(writer, "source", events[i].source);
                 status_writer_text(writer, "outcome", events[i].outcome);
                 if (events[i].status == 0)

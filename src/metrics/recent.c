@@ -7,12 +7,44 @@
 /* In a full list, this many events of a source and outcome are safe from events of other ones. */
 #define SHARE 3
 
+#define SLOT_S 600
+
 void
 recent_init(struct recent *recent)
 {
         pthread_mutex_init(&recent->mutex, NULL);
         TAILQ_INIT(&recent->list);
         recent->n = 0;
+}
+
+/* Forget what is too old. A clock that was set back only makes that later. */
+static void
+turn_to(struct recent_hour *hour, int64_t now_s)
+{
+        int64_t slot = now_s / SLOT_S;
+
+        if (slot - hour->slot >= RECENT_HOUR_SLOTS)
+                *hour = (struct recent_hour){.slot = slot};
+        while (hour->slot < slot)
+                hour->counts[++hour->slot % RECENT_HOUR_SLOTS] = 0;
+}
+
+void
+recent_hour_add(struct recent_hour *hour, int64_t now_s)
+{
+        turn_to(hour, now_s);
+        hour->counts[hour->slot % RECENT_HOUR_SLOTS]++;
+}
+
+uint64_t
+recent_hour_count(struct recent_hour *hour, int64_t now_s)
+{
+        uint64_t sum = 0;
+
+        turn_to(hour, now_s);
+        for (size_t i = 0; i < RECENT_HOUR_SLOTS; i++)
+                sum += hour->counts[i];
+        return sum;
 }
 
 typedef int relation(const struct recent_event *, const struct recent_event *);
@@ -103,12 +135,13 @@ take_entry(struct recent *recent, const struct recent_event *event)
 
         if (entry == NULL && recent->n < RECENT_EVENTS) {
                 entry = &recent->entries[recent->n++];
-                entry->event.count = 0;
+                *entry = (struct recent_entry){0};
                 return entry;
         }
         if (entry == NULL) {
                 entry = choose_victim(recent, event);
                 entry->event.count = 0;
+                entry->hour = (struct recent_hour){0};
         }
         TAILQ_REMOVE(&recent->list, entry, entry);
         return entry;
@@ -126,6 +159,7 @@ recent_note(struct recent *recent, const struct recent_event *event)
         entry->event = *event;
         entry->event.time_s = clock_now_ms() / 1000;
         entry->event.count = count + 1;
+        recent_hour_add(&entry->hour, entry->event.time_s);
         TAILQ_INSERT_HEAD(&recent->list, entry, entry);
         pthread_mutex_unlock(&recent->mutex);
 }
@@ -133,13 +167,15 @@ recent_note(struct recent *recent, const struct recent_event *event)
 size_t
 recent_read(struct recent *recent, struct recent_event events[RECENT_EVENTS])
 {
-        const struct recent_entry *entry;
+        int64_t now_s = clock_now_ms() / 1000;
+        struct recent_entry *entry;
         size_t n = 0;
 
         pthread_mutex_lock(&recent->mutex);
         TAILQ_FOREACH(entry, &recent->list, entry)
         {
-                events[n++] = entry->event;
+                events[n] = entry->event;
+                events[n++].hour_count = recent_hour_count(&entry->hour, now_s);
         }
         pthread_mutex_unlock(&recent->mutex);
         return n;

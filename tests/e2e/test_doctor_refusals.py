@@ -47,6 +47,7 @@ def test_refused_deliveries_are_a_warning(installation, stopped):
     checkup = examine(installation, file_of(daemon))
     (warning,) = checkup.having("!")
     detail = status_of(daemon)["refusals"][0]["detail"]
+    assert checkup.cause.startswith("nothing failed, but look at the warnings (refusals): "), checkup.cause
     assert checkup.status == 0 and warning == f"! refusals: 2 requests refused, 2 as forged, the last: {detail}; see gatepost -c {file_of(daemon)} status"
 
 
@@ -76,10 +77,10 @@ def test_refusals_count_whatever_their_outcome(installation, stopped):
     for n, outcome in enumerate(("method_not_allowed", "bad_request", "too_large", "forbidden"), 1):
         detail = refused_as(daemon, outcome)
         (warning,) = examine(installation, file_of(daemon)).having("!")
-        assert warning == f"! refusals: {n} request{'s' * (n > 1)} refused, 1 as {outcome}, the last: {detail}; see gatepost -c {file_of(daemon)} status"
+        assert warning == f"! refusals: {n} request{'s' * (n > 1)} refused, 1 as {outcome}: {detail}; see gatepost -c {file_of(daemon)} status"
     refused_as(daemon, "bad_request")
     (warning,) = examine(installation, file_of(daemon)).having("!")
-    assert warning == f"! refusals: 5 requests refused, 1 as forbidden, the last: {detail}; see gatepost -c {file_of(daemon)} status"
+    assert warning == f"! refusals: 5 requests refused, 1 as forbidden: {detail}; see gatepost -c {file_of(daemon)} status"
 
 
 def test_its_probe_is_no_refusal(installation, stopped):
@@ -262,7 +263,7 @@ def test_failed_handshakes_are_a_warning(installation, stopped, authority, tmp_p
     closed_by(stopped.config["receiver"]["listen"], "127.0.0.1", context)
     waiting.until(lambda: len(closing(daemon, "handshake_failed")) == 2, 30, "the failed handshake")
     (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if line.startswith("! refusals")]
-    assert warning.startswith("! refusals: 1 connection closed before a request, 1 as handshake_failed, the last: the TLS handshake with 127.0.0.1 "
+    assert warning.startswith("! refusals: 1 connection closed before a request, 1 as handshake_failed: the TLS handshake with 127.0.0.1 "
                               "failed: ") and "did not return a certificate" not in warning, warning
 
 
@@ -279,3 +280,14 @@ def test_its_delivery_that_is_not_stored_is_marked(installation, stopped):
             assert http_client.request(daemon.address, "POST", "/webhooks/invoicing", headers, delivery.body).status in (200, 503)
             return status_of(daemon)["refusals"] and status_of(daemon)["refusals"][0]["detail"].startswith(detail + "Broker: Message size too large")
         waiting.until(is_refused, 30, lambda: f"a refusal by Kafka: {status_of(daemon)['refusals']}")
+
+
+@pytest.mark.parametrize("hour, told", [({}, "! refusals: 100 requests refused, 100 as forged, the last: "), ({"hourCount": 1}, "! refusals: 1 request refused, 1 as forged: ")])
+def test_refusals_before_the_last_hour_do_not_count(offline, service, hour, told):
+    """A daemon that does not say how many there were in it is older."""
+    config = offline.config("receiver")
+    config["admin"]["listen"] = service.url.split("/")[2]
+    entry = {"timeSeconds": int(time.time()) - 60, "count": 100, "source": "invoicing", "outcome": "forged", "status": 401, "client": "192.0.2.1",
+             "requestId": "r", "detail": "the sender has another secret"} | hour
+    (line,) = refusals_of(with_status(offline, service, file := str(config.write()), {"file": file}, refusals=[entry]))
+    assert line.startswith(told), line

@@ -134,6 +134,35 @@ START_TEST(test_records_are_told_apart_by_their_offset)
 }
 END_TEST
 
+START_TEST(test_hour_counts_what_happened_within_it)
+{
+        struct recent_hour hour = {0};
+        int64_t now_s = 1000000200;
+
+        ck_assert_uint_eq(recent_hour_count(&hour, now_s), 0);
+        for (int minute = 0; minute < 600; minute++)
+                recent_hour_add(&hour, now_s + minute * 60);
+        now_s += 599 * 60;
+        ck_assert_uint_ge(recent_hour_count(&hour, now_s), 60);
+        ck_assert_uint_le(recent_hour_count(&hour, now_s), 70);
+        ck_assert_uint_le(recent_hour_count(&hour, now_s + 3000), 20);
+        ck_assert_uint_eq(recent_hour_count(&hour, now_s + 4200), 0);
+        recent_hour_add(&hour, now_s + 86400);
+        ck_assert_uint_eq(recent_hour_count(&hour, now_s + 86400), 1);
+        recent_hour_add(&hour, now_s); /* the clock was set back */
+        ck_assert_uint_eq(recent_hour_count(&hour, now_s), 2);
+}
+END_TEST
+
+START_TEST(test_count_within_the_hour_is_read)
+{
+        note(not_found, "", "one", 1);
+        note(not_found, "", "one", 1);
+        (void)recent_read(&recent, events);
+        ck_assert_uint_eq(events[0].hour_count, 2);
+}
+END_TEST
+
 Suite *
 suite_recent(void)
 {
@@ -148,6 +177,8 @@ suite_recent(void)
         tcase_add_test(tcase, test_new_kind_of_event_displaces_the_most_frequent_kind);
         tcase_add_test(tcase, test_displaced_event_is_counted_anew);
         tcase_add_test(tcase, test_records_are_told_apart_by_their_offset);
+        tcase_add_test(tcase, test_hour_counts_what_happened_within_it);
+        tcase_add_test(tcase, test_count_within_the_hour_is_read);
         suite_add_tcase(suite, tcase);
         return suite;
 }
