@@ -228,30 +228,50 @@ doctor_refusals_check(struct doctor *doctor)
                 report(doctor, &ours, 1);
 }
 
-/* Return a loss of this name if it happened lately, or NULL. */
+/* Return a loss of this name if it happened lately, within the period in seconds, or NULL. */
 static const struct json_value *
-recent_loss(const struct doctor *doctor, const char *name)
+recent_loss(const struct doctor *doctor, const char *name, double period_s)
 {
         const struct json_value *loss = json_tree_get(doctor->status, name);
+        double age_s = (double)clock_now_ms() / 1000 - status_number(loss, "timeSeconds");
 
-        return status_number(loss, "count") > 0 && doctor_is_recent(loss) ? loss : NULL;
+        return status_number(loss, "count") > 0 && age_s <= period_s ? loss : NULL;
+}
+
+static void
+report_added(struct doctor *doctor, const struct json_value *added, uint64_t window_ms)
+{
+        const char *topic = doctor->config->deliveries_topic;
+        char until[CLOCK_RFC3339_SIZE];
+
+        doctor_begin(doctor, "topic", "%s", topic);
+        doctor_warn(
+            doctor,
+            "%.0f partition%s added while this router ran, so that delivery-ids have changed their "
+            "partitions: until %s, a repeat of an earlier delivery may be published again, and consumers "
+            "must recognise it by ce_id; gatepostd(8) says how to add some without that",
+            status_number(added, "count"), status_number(added, "count") == 1 ? " was" : "s were",
+            clock_format_s((int64_t)status_number(added, "timeSeconds") + (int64_t)(window_ms / 1000),
+                           until));
 }
 
 void
 doctor_losses_check(struct doctor *doctor)
 {
-        const struct json_value *deleted = recent_loss(doctor, "deletedBeforeRouting");
-        const struct json_value *truncations = recent_loss(doctor, "logTruncations");
+        uint64_t window_ms = doctor->config->dedup_window_ms;
+        const struct json_value *deleted = recent_loss(doctor, "deletedBeforeRouting", DOCTOR_RECENT_S),
+                                *truncations = recent_loss(doctor, "logTruncations", DOCTOR_RECENT_S),
+                                *added = recent_loss(doctor, "partitionsAdded", (double)window_ms / 1000);
         char period[DOCTOR_PERIOD_SIZE];
 
         if (json_tree_get(doctor->status, "deletedBeforeRouting") == NULL)
                 return; /* not a router, or an older daemon */
+        if (added != NULL)
+                report_added(doctor, added, window_ms);
         doctor_begin(doctor, "losses", "%s", "");
-        if (deleted == NULL && truncations == NULL) {
+        if (deleted == NULL && truncations == NULL)
                 doctor_pass(doctor, "this router has found no delivery lost %s",
                             doctor_period(doctor, period));
-                return;
-        }
         if (deleted != NULL)
                 doctor_warn(
                     doctor,

@@ -166,6 +166,7 @@ print_router(const struct json_value *report)
         print_last_quarantined(report);
         print_loss(report, "deletedBeforeRouting", "deleted before routing");
         print_loss(report, "logTruncations", "logs cut off by Kafka");
+        print_loss(report, "partitionsAdded", "partitions added");
         printf("transactions: %.0f committed, %.0f aborted\n", status_number(transactions, "committed"),
                status_number(transactions, "aborted"));
         status_print_lag(report);

@@ -176,10 +176,12 @@ struct metrics_partition {
 void metrics_set_partitions(struct metrics *metrics, const struct metrics_partition *partitions, size_t n);
 
 /*
- * Count records of `deliveries` that were deleted before they were routed, and logs that lost routed records.
+ * Count records of `deliveries` that were deleted before they were routed, logs that lost routed records, and
+ * partitions that were added.
  */
 void metrics_count_deleted(struct metrics *metrics, uint64_t n);
 void metrics_count_truncation(struct metrics *metrics);
+void metrics_count_added(struct metrics *metrics, uint64_t n);
 
 /* Return the number of accepted deliveries, and the lag. Main thread. */
 uint64_t metrics_accepted(const struct metrics *metrics);

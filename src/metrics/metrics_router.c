@@ -41,6 +41,12 @@ metrics_count_truncation(struct metrics *metrics)
 }
 
 void
+metrics_count_added(struct metrics *metrics, uint64_t n)
+{
+        count_loss(&metrics->added, n);
+}
+
+void
 metrics_set_router(struct metrics *metrics, const struct metrics_router *router)
 {
         atomic_store(&metrics->remembered_ids, router->remembered_ids);
@@ -96,6 +102,9 @@ metrics_router_render(const struct metrics *metrics, FILE *out)
                         "Times that Kafka lost records that had been routed.");
         fprintf(out, "gatepost_log_truncations_total %" PRIu64 "\n",
                 metrics_get(&metrics->truncations.count));
+        exposition_head(out, "gatepost_partitions_added_total", "counter",
+                        "Partitions that were added to deliveries: a repeat may be published again.");
+        fprintf(out, "gatepost_partitions_added_total %" PRIu64 "\n", metrics_get(&metrics->added.count));
         exposition_head(out, "gatepost_remembered_ids", "gauge", "Delivery-ids in the dedup tables.");
         fprintf(out, "gatepost_remembered_ids %" PRIu64 "\n", metrics_get(&metrics->remembered_ids));
         exposition_head(out, "gatepost_state_files", "gauge", "Files of the dedup tables.");
@@ -142,6 +151,7 @@ metrics_router_status(struct status_writer *writer)
 
         put_loss(writer, "deletedBeforeRouting", &metrics->deleted);
         put_loss(writer, "logTruncations", &metrics->truncations);
+        put_loss(writer, "partitionsAdded", &metrics->added);
         status_writer_count(writer, "lagRecords", metrics_get(&metrics->lag));
         status_writer_time(writer, "oldestRecordSeconds", metrics_get(&metrics->oldest_ms) / 1000);
         status_writer_count(writer, "rememberedIds", metrics_get(&metrics->remembered_ids));

@@ -99,7 +99,8 @@ struct metrics {
         counter oldest_ms;           /* since the epoch; 0: no record waits */
         struct metrics_loss deleted; /* records, before they were routed */
         struct metrics_loss truncations;
-        pthread_mutex_t mutex; /* protects the partitions */
+        struct metrics_loss added; /* partitions */
+        pthread_mutex_t mutex;     /* protects the partitions */
         struct metrics_partition *partitions;
         size_t n_partitions;
         counter kafka_reachable;

@@ -67,10 +67,12 @@ doubt_quiet(const struct partition_list *partitions, const struct consumer *cons
 static void
 note_growth(struct topic_watch *watch, int32_t n)
 {
-        if (watch->n_partitions >= 0 && n > watch->n_partitions)
+        if (watch->n_partitions >= 0 && n > watch->n_partitions) {
+                metrics_count_added(watch->processor->metrics, (uint64_t)(n - watch->n_partitions));
                 log_error("partitions were added to %s: for dedup_window from now on, a repeat of an earlier "
                           "delivery may be published again before=%" PRId32 " now=%" PRId32,
                           watch->config->deliveries_topic, watch->n_partitions, n);
+        }
         if (n >= 0)
                 watch->n_partitions = n;
 }

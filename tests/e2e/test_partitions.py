@@ -566,6 +566,7 @@ def accepted(daemon):
 
 def test_partitions_added_to_a_running_router_are_routed_and_reported(installation):
     config = installation.config()
+    config["admin"]["listen"] = f"127.0.0.1:{installation.port()}"
     installation.create_topics(config, partitions=1)
     kafka = installation.kafka
     daemon = installation.start(config)
@@ -575,6 +576,11 @@ def test_partitions_added_to_a_running_router_are_routed_and_reported(installati
     daemon.wait_for_log("partitions were added to", 60)
     sent = [daemon.accept() for _ in range(30)]
     wait_until_published(kafka, sent, 150)
+    assert daemon.metric("gatepost_partitions_added_total") == 2
+    assert "partitions added: 2, last " in installation.gatepost("status", config=str(config.directory / f"{daemon.name}.conf")).stdout
+    doctor = installation.gatepost("doctor", "--no-send", config=str(config.directory / f"{daemon.name}.conf"))
+    assert re.search(rf"{kafka.deliveries}: 2 partitions were added while this router ran, .* until 20\d\d-\S+Z, a repeat of an earlier delivery may be",
+                     doctor.stdout), doctor
 
 
 # Reloads

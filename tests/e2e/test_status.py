@@ -371,7 +371,7 @@ def test_extreme_values_and_control_characters_are_tolerated(impostor, odd):
     names = ("startTimeSeconds", "roles", "brokers", "requests", "events", "duplicates", "quarantined", "transactions",
              "lagRecords", "oldestRecordSeconds", "partitions", "ackSeconds", "secrets", "certificateExpirySeconds", "refusals",
              "recentlyQuarantined", "kafkaProblem", "kafkaUnreachableSinceSeconds", "spool", "versions", "misconfiguredTopics",
-             "embeddedBroker", "kafkaClients", "deletedBeforeRouting", "logTruncations")
+             "embeddedBroker", "kafkaClients", "deletedBeforeRouting", "logTruncations", "partitionsAdded")
     report = (b"{" + b"".join(b'"%b":%b,' % (name.encode(), odd) for name in names) +
               b'"configuration":{"awaitingRestart":%b},"ready":true}' % odd)
     for option in ([], ["--json"]):
