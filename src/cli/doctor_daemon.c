@@ -6,14 +6,19 @@
 #include <sys/stat.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/own_url.h"
 #include "cli/status.h"
+#include "cli/terminal.h"
 
 /* The daemon, by its admin endpoint. */
 
 #define TIMEOUT_MS 5000
 #define ANSWER_MAX (4u << 20)
+/* How long a daemon may take after its start, as to join its group. */
+#define START_S 10
+#define START_PAUSE_MS 200
 #define RESTART "systemctl restart @UNIT@ (changes in [kafka] need a restart)"
 
 int
@@ -161,6 +166,31 @@ report_other_program(struct doctor *doctor, int status, const char *or_else)
         doctor_socket_advise(doctor, doctor->config->admin, "admin");
 }
 
+/* Whether the daemon was started only just now, and is not ready only because something takes its time. */
+static int
+is_starting(const struct doctor *doctor, const struct http_client_answer *answer)
+{
+        double age_s = (double)clock_now_ms() / 1000 - status_number(doctor->status, "startTimeSeconds");
+
+        return answer->status == 503 && strstr(answer->body, " yet\n") != NULL && age_s >= 0 &&
+               age_s < START_S;
+}
+
+/* Ask for a path, again while the daemon starts. Returns 0, or -1 with the reason. */
+static int
+get_settled(const struct doctor *doctor, const char *path, struct http_client_answer *answer,
+            struct error *error)
+{
+        int result = doctor_daemon_get(doctor, path, answer, error);
+
+        while (result == 0 && is_starting(doctor, answer) && !terminal_is_interrupted()) {
+                free(answer->body);
+                clock_sleep_ms(START_PAUSE_MS);
+                result = doctor_daemon_get(doctor, path, answer, error);
+        }
+        return result;
+}
+
 /* Check /healthz or /readyz. Returns whether it is 200. */
 static int
 check_path(struct doctor *doctor, const char *path, const char *what)
@@ -170,7 +200,7 @@ check_path(struct doctor *doctor, const char *path, const char *what)
         char reasons[600];
 
         doctor_begin(doctor, "daemon", "%s", path);
-        if (doctor_daemon_get(doctor, path, &answer, &error) != 0) {
+        if (get_settled(doctor, path, &answer, &error) != 0) {
                 report_no_answer(doctor, &error);
                 return 0;
         }

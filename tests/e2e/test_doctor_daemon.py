@@ -17,6 +17,12 @@ def test_daemon_down(installation, stopped):
     expect(examine(installation, stopped.config), EX_UNAVAILABLE, "listen unix:", "systemctl start gatepostd")
 
 
+def test_daemon_that_has_only_just_started(installation, stopped):
+    """It is not in the group yet."""
+    daemon = stopped.start()
+    assert examine(installation, file_of(daemon)).status == 0
+
+
 def test_unit_is_the_one_that_has_the_file(installation, stopped):
     for name, unit in (("router-a-1.conf", "gatepost-router@a-1"), ("receiver-eu.conf", "gatepost-receiver@eu"), ("router-.conf", "gatepostd"),
                        ("router.conf", "gatepostd")):

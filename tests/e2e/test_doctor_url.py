@@ -457,3 +457,18 @@ def test_proxy_that_leads_to_another_source_is_a_candidate(installation, two_sou
         checkup = examine(installation, file_of(two_sources), "--to", url)
     expect(checkup, EX_CONFIG, f"delivery {url}, secret 1 of [source proxied]", "answered 401 (INVALID_SIGNATURE)",
            "which source gets it", "the receiver's log", "if it is [source proxied]")
+
+
+def test_url_from_a_machine_without_gatepostd(installation, two_sources):
+    """The remedy does not start a second router; followed, it tries the URL."""
+    copy = installation.config()
+    copy.sections = {name: dict(options) for name, options in two_sources.config.sections.items()}
+    copy["receiver"]["listen"] = f"127.0.0.1:{installation.port()}"
+    copy["admin"]["listen"] = f"127.0.0.1:{installation.port()}"
+    expect(examine(installation, copy, "--to", f"http://{two_sources.address}"), EX_UNAVAILABLE, "nothing listens there", "remedy: if gatepostd is not to run on this machine",
+           "use a copy of the file with roles = router, and listen = off in [admin]")
+    copy["gatepost"]["roles"] = "router"
+    copy["admin"]["listen"] = "off"
+    del copy.sections["receiver"]
+    checkup = examine(installation, copy, "--to", f"http://{two_sources.address}")
+    assert checkup.status == 0 and any(line.startswith("✓ router") for line in checkup.lines), checkup.lines
