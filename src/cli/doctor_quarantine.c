@@ -23,6 +23,7 @@
 
 /* The records of quarantine of the last DOCTOR_RECENT_S. */
 struct lately {
+        const struct config *config;
         int64_t n_offsets; /* records and ends of transactions */
         int is_cut;        /* some of them are not read */
         double n;          /* records that were read */
@@ -30,14 +31,29 @@ struct lately {
         char *newest; /* source and reason; NULL: none was read */
 };
 
+/* Whether the file has a topic for a kind that had none for the router, by the detail. */
+static int
+has_topic_for(const struct config *config, struct span detail)
+{
+        static const char start[] = "no topic for the kind ";
+        size_t len = strlen(start);
+
+        return detail.len > len && memcmp(detail.data, start, len) == 0 &&
+               topic_table_find(config->topics, detail.data + len, detail.len - len) != NULL;
+}
+
 static void
 note_newest(struct lately *lately, struct span source, struct span reason, struct span detail)
 {
         free(lately->newest);
         lately->newest =
-            mem_printf("of [source %.*s] as %.*s: %.*s", (int)source.len, source.len == 0 ? "" : source.data,
-                       (int)reason.len, reason.len == 0 ? "" : reason.data, (int)detail.len,
-                       detail.len == 0 ? "" : detail.data);
+            mem_printf("of [source %.*s] as %.*s: %.*s%s", (int)source.len,
+                       source.len == 0 ? "" : source.data, (int)reason.len,
+                       reason.len == 0 ? "" : reason.data, (int)detail.len,
+                       detail.len == 0 ? "" : detail.data,
+                       has_topic_for(lately->config, detail)
+                           ? " (this file has one: see that each router does, before they are released)"
+                           : "");
 }
 
 static enum range_answer
@@ -135,7 +151,7 @@ void
 doctor_quarantine_check(struct doctor *doctor)
 {
         int is_asked = !doctor->config->embedded && doctor->reaches_kafka, is_known = 0;
-        struct lately lately = {0};
+        struct lately lately = {.config = doctor->config};
         struct offsets *offsets = NULL;
         struct error ignored;
 
@@ -174,7 +190,8 @@ static const struct {
 } remedies[] = {
     {"unverified",
      "the router has verify = on, and other secrets, header_prefix or tolerance than the receiver: "
-     "give both the same, then reload the router"},
+     "give both the same, then reload the router; or, if the reason is the time, the clock of a machine is "
+     "wrong"},
     {"missing-kind", "give the router the `kind` of this file, then reload it"},
     {"unknown-kind",
      "upgrade the router if it is older than version 0.2.0; else give it the `kind` of this file, then: "

@@ -83,7 +83,7 @@ def test_quarantined_deliveries_of_another_router_are_a_warning(installation, pa
         n = status_of(second)["quarantined"]["unknown-kind"]
     (warning,) = examine(installation, file_of(first)).having("!")
     assert warning.startswith(f"! quarantine: {n} deliveries quarantined within an hour, by any router, the last of [source invoicing] as unknown-kind: no "
-                              "topic for the kind order.created; "), warning
+                              "topic for the kind order.created (this file has one: see that each router does, before they are released); "), warning
 
 
 def test_aborted_records_of_quarantine_are_none(installation):
