@@ -6,13 +6,14 @@
 #include <strings.h>
 #include <sysexits.h>
 
-#include <openssl/x509v3.h>
+#include <openssl/x509.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/doctor_daemon.h"
 #include "cli/own_url.h"
 #include "cli/terminal.h"
+#include "config/certificate.h"
 #include "model/delivery_check.h"
 
 /* The receiver's listeners, step by step: a connection, TLS as a sender sees it, and who answers. */
@@ -71,27 +72,6 @@ connect_to(struct listener_check *check)
         return 0;
 }
 
-/* Write the names for which the certificate is valid. */
-static void
-list_names(const X509 *certificate, char *text, size_t size)
-{
-        GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
-
-        text[0] = '\0';
-        for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
-                int type;
-                const ASN1_STRING *name = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names, i), &type);
-                size_t len = strlen(text);
-
-                if (type == GEN_DNS && len < size)
-                        (void)snprintf(text + len, size - len, "%s%.*s", len == 0 ? "" : ", ",
-                                       ASN1_STRING_length(name), (const char *)ASN1_STRING_get0_data(name));
-        }
-        sk_GENERAL_NAME_pop_free(names, GENERAL_NAME_free);
-        if (text[0] == '\0')
-                (void)snprintf(text, size, "no DNS name");
-}
-
 /*
  * Write whose certificate the way from a verified certificate to its root needs and the server did not send:
  * this machine has it, others may not. Returns whether there is one.
@@ -126,7 +106,7 @@ report_certificate(struct listener_check *check)
         char names[200] = "", unsent[200], *reload;
 
         if (served != NULL)
-                list_names(served, names, sizeof(names));
+                certificate_names(served, names, sizeof(names));
         X509_free(served);
         doctor->is_certificate_outdated |= !is_same;
         if (!is_same) {

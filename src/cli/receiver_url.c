@@ -73,25 +73,53 @@ receiver_url_make(const char *text, const char *path)
         return made;
 }
 
+/* Return the host of a URL without brackets, to be freed, or NULL. */
+static char *
+host_of(CURLU *parts)
+{
+        char *host = NULL, *bare = NULL;
+
+        if (curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK) {
+                const char *name = host[0] == '[' ? host + 1 : host;
+
+                bare = mem_strndup(name, strcspn(name, "]"));
+        }
+        curl_free(host);
+        return bare;
+}
+
+char *
+receiver_url_tls_host(const char *url)
+{
+        CURLU *parts = curl_url();
+        char *scheme = NULL, *host = NULL;
+
+        if (uri_is_reference(url) && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+            curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+            strcasecmp(scheme, "https") == 0)
+                host = host_of(parts);
+        curl_free(scheme);
+        curl_url_cleanup(parts);
+        if (host != NULL && host[0] != '\0' && host[strlen(host) - 1] == '.')
+                host[strlen(host) - 1] = '\0'; /* names of certificates have no dot at the end */
+        return host;
+}
+
 /* Return the addresses of the URL's host, or NULL. */
 static struct addrinfo *
 resolve(const char *url, int timeout_ms)
 {
         CURLU *parts = curl_url();
-        char *host = NULL, *port = NULL;
+        char *host, *port = NULL;
         struct addrinfo *found = NULL;
         struct error ignored;
 
-        if (curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
-            curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
-            curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK) {
-                const char *name = host[0] == '[' ? host + 1 : host;
-
-                host[strcspn(host, "]")] = '\0';
-                if (dial_resolve(name, port, timeout_ms, &found, &ignored) != 0)
-                        found = NULL;
-        }
-        curl_free(host);
+        (void)curl_url_set(parts, CURLUPART_URL, url, 0);
+        host = host_of(parts);
+        if (host != NULL && curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+            dial_resolve(host, port, timeout_ms, &found, &ignored) != 0)
+                found = NULL;
+        free(host);
         curl_free(port);
         curl_url_cleanup(parts);
         return found;

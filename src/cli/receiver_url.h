@@ -25,6 +25,12 @@ int receiver_url_has_path(const char *text);
 char *receiver_url_make(const char *text, const char *path) MUST_CHECK;
 
 /*
+ * Return the host of an https URL, without brackets, to be compared with a certificate and freed; or NULL for
+ * others, and for one with characters that RFC 3986 does not allow, as in a name outside of ASCII.
+ */
+char *receiver_url_tls_host(const char *url) MUST_CHECK;
+
+/*
  * Find the addresses of the URL's host. Returns a list, for freeaddrinfo(), or NULL if it has only one, if
  * one is a loopback address, so that people mean this machine by either address, or if it cannot be
  * resolved within timeout_ms.

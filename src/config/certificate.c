@@ -1,5 +1,6 @@
 #include "config/certificate.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -166,6 +168,60 @@ certificate_read_authorities(struct certificate *certificate, const char *path, 
 {
         certificate->authorities = read_all(path, &certificate->authorities_st, error);
         return certificate->authorities == NULL ? -1 : 0;
+}
+
+int
+certificate_fits(const struct certificate *certificate, const char *host)
+{
+        int fits = X509_check_ip_asc(certificate->leaf, host, 0);
+
+        if (fits == -2) /* it is no address */
+                fits = X509_check_host(certificate->leaf, host, 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL);
+        return fits == 1;
+}
+
+/* Write a name or an address as text, "" for other kinds of names. */
+static void
+write_name(const GENERAL_NAME *name, char *text, size_t size)
+{
+        int type, len;
+        const ASN1_STRING *value = GENERAL_NAME_get0_value(name, &type);
+        const unsigned char *bytes;
+
+        text[0] = '\0';
+        if (type != GEN_DNS && type != GEN_IPADD)
+                return;
+        len = ASN1_STRING_length(value);
+        bytes = ASN1_STRING_get0_data(value);
+        if (type == GEN_DNS)
+                (void)snprintf(text, size, "%.*s", len, (const char *)bytes);
+        else if (len == 4 || len == 16)
+                (void)inet_ntop(len == 4 ? AF_INET : AF_INET6, bytes, text, (socklen_t)size);
+}
+
+void
+certificate_names(const X509 *certificate, char *text, size_t size)
+{
+        static const char more[] = ", ...";
+        GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+        char name[256];
+        size_t len = 0;
+
+        text[0] = '\0';
+        for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
+                write_name(sk_GENERAL_NAME_value(names, i), name, sizeof(name));
+                if (name[0] == '\0')
+                        continue;
+                if (len + strlen(name) + 2 + sizeof(more) > size) {
+                        (void)snprintf(text + len, size - len, "%s", len == 0 ? more + 2 : more);
+                        break;
+                }
+                (void)snprintf(text + len, size - len, "%s%s", len == 0 ? "" : ", ", name);
+                len = strlen(text);
+        }
+        sk_GENERAL_NAME_pop_free(names, GENERAL_NAME_free);
+        if (text[0] == '\0')
+                (void)snprintf(text, size, "no host");
 }
 
 int

@@ -48,6 +48,16 @@ int certificate_read_key(struct certificate *certificate, const char *path, stru
 int certificate_read_authorities(struct certificate *certificate, const char *path,
                                  struct error *error) MUST_CHECK;
 
+/**
+ * certificate_fits(certificate, host):
+ * Return whether a certificate is for a host, a name or an address (RFC 9525, section 6): a wildcard stands
+ * for one label, and the common name does not count.
+ */
+int certificate_fits(const struct certificate *certificate, const char *host);
+
+/* Write the names and addresses that a certificate is for. If not all fit into size, the last is "...". */
+void certificate_names(const X509 *certificate, char *text, size_t size);
+
 /* Return whether two certificates have the same leaf and the same chain. */
 int certificate_is_same(const struct certificate *a, const struct certificate *b);
 

@@ -181,3 +181,35 @@ def test_family_of_which_only_some_kinds_have_a_topic_is_a_note(offline, service
     assert line.startswith(f"✓ webhook [source invoicing]: {URL} has the events {event}" if family is None else
                            f"• webhook [source invoicing]: {URL} has families of events of which only some kinds have a topic ({family}): deliveries "
                            "of others go to quarantine as unknown-kind; "), line
+
+
+# The certificate
+
+def about_host(offline, config):
+    """The lines about the host of a webhook."""
+    return [line for line in webhook_lines(offline, config) if "leads to" in line]
+
+
+def test_certificate_without_the_name_of_the_webhook(offline, service, subscribed, authority):
+    """It was renewed with another name: gatepostd serves it, and the service refuses it."""
+    service.add({"url": URL, "events": ["invoice.*"]})
+    assert about_host(offline, subscribed) == []
+    certificate, key = authority.issue("renewed", names="DNS:other.example,DNS:*.eu.example,IP:192.0.2.1")
+    subscribed.tls(certificate, key)
+    (warning,) = about_host(offline, subscribed)
+    assert warning == (f"! webhook [source invoicing]: {URL} leads to gateway.example, but the certificate in {certificate} is for "
+                       "other.example, *.eu.example, 192.0.2.1: unless a proxy before gatepostd ends TLS, the service refuses it; renew it "
+                       "for this name, too, then: systemctl reload gatepostd")
+    subscribed["receiver"]["trusted_proxy"] = "127.0.0.1"
+    assert about_host(offline, subscribed) == [warning.replace("! ", "• ", 1)]
+    subscribed["receiver"]["proxy_protocol"] = "required"
+    assert about_host(offline, subscribed) == [warning]
+
+
+@pytest.mark.parametrize("url", ["http://gateway.example", "https://GATEWAY.eu.example.:8443", "https://user:word@other.example", "https://192.0.2.1",
+                                 "https://[2001:db8::1]"])
+def test_certificate_with_the_name_of_the_webhook(offline, service, subscribed, authority, url):
+    service.add({"url": f"{url}/webhooks/invoicing", "events": ["invoice.*"]})
+    subscribed.tls(*authority.issue("fitting", names="DNS:other.example,DNS:*.eu.example,IP:192.0.2.1,IP:2001:db8::1"))
+    lines = webhook_lines(offline, subscribed)
+    assert len(lines) == 1 and lines[0].startswith("✓ "), lines

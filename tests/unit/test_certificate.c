@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 #include "config/certificate.h"
 #include "scratch.h"
@@ -228,6 +229,55 @@ START_TEST(test_renewed_certificate_is_different)
 }
 END_TEST
 
+/* Return a certificate for these names, or without any, and with the common name gateway. */
+static struct certificate *
+named(const char *names)
+{
+        struct certificate *certificate = read_one(NOW, NOW + DAY, 0);
+        X509_EXTENSION *extension =
+            names == NULL ? NULL : X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, names);
+
+        ck_assert(names == NULL || X509_add_ext(certificate->leaf, extension, -1) == 1);
+        X509_EXTENSION_free(extension);
+        return certificate;
+}
+
+static const struct {
+        const char *host;
+        int fits;
+} hosts[] = {
+    {"gateway.example", 1}, {"Gateway.Example", 1},   {"a.eu.example", 1}, {"a.b.eu.example", 0},
+    {"eu.example", 0},      {"b.gateway.example", 0}, {"192.0.2.1", 1},    {"192.0.2.2", 0},
+    {"2001:db8::1", 1},     {"2001:DB8:0:0::1", 1},   {"192.0.2.9", 0},    {"gateway", 0},
+};
+
+START_TEST(test_certificate_is_for_its_names)
+{
+        struct certificate *certificate =
+            named("DNS:gateway.example,DNS:*.eu.example,DNS:192.0.2.9,IP:192.0.2.1,IP:2001:db8::1,URI:urn:a");
+        char text[200], less[40];
+
+        ck_assert_int_eq(certificate_fits(certificate, hosts[_i].host), hosts[_i].fits);
+        certificate_names(certificate->leaf, text, sizeof(text));
+        ck_assert_str_eq(text, "gateway.example, *.eu.example, 192.0.2.9, 192.0.2.1, 2001:db8::1");
+        certificate_names(certificate->leaf, less, sizeof(less));
+        ck_assert_str_eq(less, "gateway.example, *.eu.example, ...");
+        certificate_free(certificate);
+}
+END_TEST
+
+START_TEST(test_common_name_is_no_name_of_a_host)
+{
+        struct certificate *certificate = named(NULL);
+        char text[200];
+
+        ck_assert(!certificate_fits(certificate, "gateway"));
+        certificate_names(certificate->leaf, text, sizeof(text));
+        ck_assert_str_eq(text, "no host");
+        certificate_free(certificate);
+}
+END_TEST
+
 START_TEST(test_configuration_loads_certificate_and_key)
 {
         const char *path = certificate_file(NOW, NOW + 50 * DAY, 0), *key_path = key_file(key, NULL, 0600);
@@ -273,6 +323,9 @@ suite_certificate(void)
         tcase_add_test(all, test_chain_with_a_broken_certificate_is_refused);
         tcase_add_test(all, test_unusable_key_is_refused);
         tcase_add_test(all, test_renewed_certificate_is_different);
+        tcase_add_loop_test(all, test_certificate_is_for_its_names, 0,
+                            (int)(sizeof(hosts) / sizeof(hosts[0])));
+        tcase_add_test(all, test_common_name_is_no_name_of_a_host);
         tcase_add_test(all, test_configuration_loads_certificate_and_key);
         tcase_add_test(all, test_router_alone_ignores_tls_files);
         suite_add_tcase(suite, all);
