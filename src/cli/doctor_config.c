@@ -32,6 +32,16 @@ advise_on_denied(struct doctor *doctor, const char *message)
         free(copy);
 }
 
+/* Whether a problem is one of the files with the certificate and its key: the configuration may be right. */
+static int
+is_of_certificate(const struct problem *problem)
+{
+        static const char *const beginnings[] = {"tls_certificate_file: ", "tls_key_file: "};
+
+        return strncmp(problem->text, beginnings[0], strlen(beginnings[0])) == 0 ||
+               strncmp(problem->text, beginnings[1], strlen(beginnings[1])) == 0;
+}
+
 static void
 on_problem(const char *file, const struct problem *problem)
 {
@@ -46,7 +56,17 @@ on_problem(const char *file, const struct problem *problem)
                 advise_on_denied(loading, problem->text);
         } else {
                 doctor_fail_as(loading, EX_CONFIG, problem->text);
-                doctor_remedy(loading, "correct it in %s; @GATEPOST@ check lists all mistakes", file);
+                if (is_of_certificate(problem))
+                        doctor_remedy(
+                            loading,
+                            "see whether %s names the right files; if so, correct the files: the first "
+                            "certificate in tls_certificate_file must be that of the key, followed by the "
+                            "intermediate certificates, and tls_key_file must be renewed with it; then: "
+                            "systemctl reload @UNIT@; until a reload succeeds, a gatepostd that runs serves "
+                            "the certificate that it has loaded",
+                            file);
+                else
+                        doctor_remedy(loading, "correct it in %s; @GATEPOST@ check lists all mistakes", file);
         }
 }
 

@@ -333,7 +333,8 @@ doctor_remedy(struct doctor *doctor, const char *remedy, ...)
 void
 doctor_fail_as(struct doctor *doctor, int status, const char *text)
 {
-        static const char *const marks[] = {"; create it: ", "; make one: ", "; correct it: ", "; fix it: "};
+        static const char *const marks[] = {"; create it: ", "; make one: ", "; correct it: ", "; fix it: ",
+                                            "; remove it: "};
         const char *at = NULL;
         size_t i = 0;
 

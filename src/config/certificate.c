@@ -133,10 +133,26 @@ no_passphrase(char *buffer, int size, int for_writing, void *asked)
         return -1;
 }
 
+/* Return the place in its file of the certificate to which the key belongs, from 1, or 0. */
+static int
+find_place(const struct certificate *certificate)
+{
+        int n = sk_X509_num(certificate->chain), place = 0;
+
+        if (X509_check_private_key(certificate->leaf, certificate->key) == 1)
+                place = 1;
+        for (int i = 0; i < n && place == 0; i++) {
+                if (X509_check_private_key(sk_X509_value(certificate->chain, i), certificate->key) == 1)
+                        place = i + 2;
+        }
+        ERR_clear_error();
+        return place;
+}
+
 int
 certificate_read_key(struct certificate *certificate, const char *path, struct error *error)
 {
-        int asked = 0, matches;
+        int asked = 0, place;
         size_t len;
         char *text = secrets_read(path, 1, &len, &certificate->key_st, error);
         BIO *bio;
@@ -148,8 +164,6 @@ certificate_read_key(struct certificate *certificate, const char *path, struct e
                 certificate->key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, &asked);
         BIO_free(bio);
         secrets_free(text, len);
-        matches =
-            certificate->key != NULL && X509_check_private_key(certificate->leaf, certificate->key) == 1;
         ERR_clear_error();
         if (asked)
                 return error_set(error,
@@ -157,10 +171,16 @@ certificate_read_key(struct certificate *certificate, const char *path, struct e
                                  path, path);
         if (certificate->key == NULL)
                 return error_set(error, "%s contains no private key in PEM", path);
-        if (!matches)
-                return error_set(error, "%s does not belong to the first certificate in tls_certificate_file",
-                                 path);
-        return 0;
+        place = find_place(certificate);
+        if (place > 1)
+                return error_set(error,
+                                 "%s does not belong to the first certificate in tls_certificate_file, but "
+                                 "to certificate %d, which must be the first",
+                                 path, place);
+        return place == 1
+                   ? 0
+                   : error_set(error, "%s does not belong to the first certificate in tls_certificate_file",
+                               path);
 }
 
 int

@@ -20,6 +20,28 @@ def test_certificate_that_has_expired(offline, authority):
     expect(examine(offline, config), EX_CONFIG, "certificate ", "expired at 2020-01-02", "replace the files")
 
 
+@pytest.mark.parametrize("is_in_wrong_order", [False, True])
+def test_certificate_that_does_not_belong_to_its_key(offline, authority, is_in_wrong_order):
+    """The configuration is right, and one of its files is not."""
+    (before, key), (renewed, _) = authority.issue("before"), authority.issue("renewed")
+    if is_in_wrong_order:
+        renewed.write_text(renewed.read_text() + before.read_text())
+    config = offline.config().tls(renewed, key)
+    checkup = examine(offline, config)
+    expect(checkup, EX_CONFIG, "configuration ", f"{key} does not belong to the first certificate", "remedy: see whether ",
+           "names the right files; if so, correct the files: the first certificate in tls_certificate_file must be that of the key",
+           "then: systemctl reload gatepostd; until a reload succeeds, a gatepostd that runs serves the certificate that it has loaded")
+    assert ("but to certificate 2, which must be the first" in checkup.cause) == is_in_wrong_order, checkup.cause
+
+
+def test_key_with_a_passphrase(offline, authority):
+    certificate, plain = authority.issue("locked")
+    key = plain.with_name("locked-by-a-passphrase.key")
+    subprocess.run(["openssl", "pkey", "-in", plain, "-aes256", "-passout", "pass:word", "-out", key], check=True, capture_output=True)
+    expect(examine(offline, offline.config().tls(certificate, key)), EX_CONFIG, f"{key} is protected by a passphrase",
+           f"; remedy: openssl pkey -in {key} -out FILE")
+
+
 def test_authority_for_clients_that_has_expired(offline, authority):
     config = offline.config().tls(*authority.issue("present"))
     old, _ = authority.issue("old-authority", begin="20200101000000Z", end="20200102000000Z")

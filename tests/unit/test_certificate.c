@@ -218,6 +218,26 @@ START_TEST(test_unusable_key_is_refused)
 }
 END_TEST
 
+START_TEST(test_key_of_a_later_certificate_is_refused)
+{
+        EVP_PKEY *first = key;
+        BIO *out = BIO_new(BIO_s_mem());
+        struct certificate *certificate;
+        struct error error;
+
+        key = other_key;
+        write_certificate(out, NOW, NOW + DAY);
+        key = first;
+        write_certificate(out, NOW, NOW + DAY);
+        certificate = certificate_read(keep(out, "certificate.pem", 0644), &error);
+        ck_assert_ptr_nonnull(certificate);
+        ck_assert_int_eq(certificate_read_key(certificate, key_file(key, NULL, 0600), &error), -1);
+        ck_assert_msg(strstr(error.text, "but to certificate 2, which must be the first") != NULL, "%s",
+                      error.text);
+        certificate_free(certificate);
+}
+END_TEST
+
 START_TEST(test_renewed_certificate_is_different)
 {
         struct certificate *one = read_one(NOW, NOW + DAY, 0), *two = read_one(NOW, NOW + 2 * DAY, 0);
@@ -322,6 +342,7 @@ suite_certificate(void)
         tcase_add_test(all, test_fifo_is_refused_without_blocking);
         tcase_add_test(all, test_chain_with_a_broken_certificate_is_refused);
         tcase_add_test(all, test_unusable_key_is_refused);
+        tcase_add_test(all, test_key_of_a_later_certificate_is_refused);
         tcase_add_test(all, test_renewed_certificate_is_different);
         tcase_add_loop_test(all, test_certificate_is_for_its_names, 0,
                             (int)(sizeof(hosts) / sizeof(hosts[0])));
