@@ -95,6 +95,23 @@ find_unsent(SSL *session, char *name, size_t size)
         return 0;
 }
 
+/* Return what a certificate that this machine does not confirm, for this reason, is for the service. */
+static const char *
+consequence_of(long verified)
+{
+        switch (verified) {
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+                return ", unless it trusts the issuer; add missing intermediate certificates to the file";
+        case X509_V_ERR_CERT_HAS_EXPIRED:
+        case X509_V_ERR_CERT_NOT_YET_VALID:
+                return "";
+        default:
+                return ", unless it trusts the issuer";
+        }
+}
+
 /* After a handshake: is it the certificate of the configuration, and would a sender trust it? */
 static void
 report_certificate(struct listener_check *check)
@@ -117,9 +134,8 @@ report_certificate(struct listener_check *check)
         } else if (verified != X509_V_OK)
                 doctor_warn(
                     doctor,
-                    "for %s; this machine's authorities do not confirm it (%s): the service will refuse "
-                    "it, unless it trusts the issuer; add missing intermediate certificates to the file",
-                    names, X509_verify_cert_error_string(verified));
+                    "for %s; this machine's authorities do not confirm it (%s): the service will refuse it%s",
+                    names, X509_verify_cert_error_string(verified), consequence_of(verified));
         else if (find_unsent(check->dial.session, unsent, sizeof(unsent)))
                 doctor_warn(
                     doctor,

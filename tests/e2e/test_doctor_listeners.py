@@ -211,12 +211,25 @@ def test_tls_of_the_listener(installation, stopped, authority):
     checkup = examine(installation, file_of(daemon))
     (warning,) = [line for line in checkup.having("!") if line.startswith("! tls ")]
     assert "for gateway.example" in warning and "unable to get local issuer certificate" in warning and checkup.status == 0
+    assert warning.endswith(": the service will refuse it, unless it trusts the issuer; add missing intermediate certificates to the file")
     checkup = examine(installation, file_of(daemon), environment={"SSL_CERT_FILE": str(authority.certificate)})
     assert any(line.startswith("✓ tls ") and "gateway.example" in line for line in checkup.lines), checkup.lines
     daemon.config.tls(*authority.issue("renewed", names="DNS:gateway.example"))
     checkup = examine(installation, daemon.config)
     expect(checkup, EX_CONFIG, "delivery ", "gatepostd serves another certificate than ", "systemctl reload gatepostd")
     assert any(line.startswith("! tls ") and "serves another certificate" in line for line in checkup.lines)
+
+
+def test_certificate_that_has_expired_since_it_was_loaded(installation, stopped, authority):
+    """No intermediate certificate is missing."""
+    begin, end = (time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + after_s)) for after_s in (-3600, 8))
+    stopped.config.tls(*authority.issue("short", begin=begin, end=end))
+    daemon = stopped.start()
+    waiting.until(lambda: time.strftime("%Y%m%d%H%M%SZ", time.gmtime()) > end, 30, "the certificate to expire")
+    checkup = examine(installation, file_of(daemon), environment={"SSL_CERT_FILE": str(authority.certificate)})
+    expect(checkup, EX_CONFIG, "certificate ", " expired at ", "replace the files")
+    (warning,) = [line for line in checkup.having("!") if line.startswith("! tls ")]
+    assert warning.endswith("do not confirm it (certificate has expired): the service will refuse it"), warning
 
 
 def test_intermediate_certificate_that_is_not_sent(installation, stopped, authority, tmp_path):
