@@ -70,7 +70,7 @@ struct doctor {
         int is_daemon_outdated;       /* it has not loaded the files as they are now */
         int is_untrusted;             /* the receiver takes only connections of a trusted_proxy */
         int receives;                 /* gatepostd answers on a listener for deliveries of this file */
-        int is_certificate_outdated;  /* gatepostd serves another one than the file has */
+        int is_certificate_outdated;  /* gatepostd serves another one, or another chain, than the file has */
         int64_t skew_ms;              /* the broker's clock minus ours, beyond what the way may take */
         int knows_skew;
 };

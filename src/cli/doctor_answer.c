@@ -337,7 +337,7 @@ doctor_answer_missing(struct doctor *doctor, const struct http_client_answer *an
         int is_untrusted = answer->failure == HTTP_CLIENT_UNTRUSTED;
 
         if (doctor->is_certificate_outdated && doctor->url == NULL && is_untrusted) {
-                doctor_fail(doctor, EX_CONFIG, "gatepostd serves another certificate than %s has: %s",
+                doctor_fail(doctor, EX_CONFIG, "gatepostd serves other certificates than %s has: %s",
                             doctor->config->tls_certificate_file, error->text);
                 doctor_remedy(doctor, "%s", doctor_age_reload(doctor));
                 return;

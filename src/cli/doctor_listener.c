@@ -119,7 +119,9 @@ report_certificate(struct listener_check *check)
         struct doctor *doctor = check->doctor;
         long verified = SSL_get_verify_result(check->dial.session);
         X509 *served = SSL_get1_peer_certificate(check->dial.session);
-        int is_same = served != NULL && X509_cmp(served, doctor->config->certificate->leaf) == 0;
+        const struct certificate *certificate = doctor->config->certificate;
+        int is_same = certificate_is_sent(certificate, SSL_get_peer_cert_chain(check->dial.session));
+        int has_same_leaf = served != NULL && X509_cmp(served, certificate->leaf) == 0;
         char names[200] = "", unsent[200], *reload;
 
         if (served != NULL)
@@ -128,8 +130,8 @@ report_certificate(struct listener_check *check)
         doctor->is_certificate_outdated |= !is_same;
         if (!is_same) {
                 reload = doctor_daemon_reload(doctor);
-                doctor_warn(doctor, "gatepostd serves another certificate than %s has: %s",
-                            doctor->config->tls_certificate_file, reload);
+                doctor_warn(doctor, "gatepostd serves another certificate%s than %s has: %s",
+                            has_same_leaf ? " chain" : "", doctor->config->tls_certificate_file, reload);
                 free(reload);
         } else if (verified != X509_V_OK)
                 doctor_warn(

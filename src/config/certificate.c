@@ -244,18 +244,32 @@ certificate_names(const X509 *certificate, char *text, size_t size)
                 (void)snprintf(text, size, "no host");
 }
 
-int
-certificate_is_same(const struct certificate *a, const struct certificate *b)
+/* Whether a chain is the end of others, from the one with this index. */
+static int
+ends_with(const STACK_OF(X509) * others, int from, const STACK_OF(X509) * chain)
 {
-        int n = sk_X509_num(a->chain);
+        int n = sk_X509_num(chain);
 
-        if (X509_cmp(a->leaf, b->leaf) != 0 || sk_X509_num(b->chain) != n)
+        if (sk_X509_num(others) != from + n)
                 return 0;
         for (int i = 0; i < n; i++) {
-                if (X509_cmp(sk_X509_value(a->chain, i), sk_X509_value(b->chain, i)) != 0)
+                if (X509_cmp(sk_X509_value(others, from + i), sk_X509_value(chain, i)) != 0)
                         return 0;
         }
         return 1;
+}
+
+int
+certificate_is_same(const struct certificate *a, const struct certificate *b)
+{
+        return X509_cmp(a->leaf, b->leaf) == 0 && ends_with(a->chain, 0, b->chain);
+}
+
+int
+certificate_is_sent(const struct certificate *certificate, const STACK_OF(X509) * sent)
+{
+        return ends_with(sent, 1, certificate->chain) &&
+               X509_cmp(sk_X509_value(sent, 0), certificate->leaf) == 0;
 }
 
 int64_t

@@ -61,6 +61,9 @@ void certificate_names(const X509 *certificate, char *text, size_t size);
 /* Return whether two certificates have the same leaf and the same chain. */
 int certificate_is_same(const struct certificate *a, const struct certificate *b);
 
+/* Return whether the certificates that a server has sent, the leaf first, or NULL, are those of the file. */
+int certificate_is_sent(const struct certificate *certificate, const STACK_OF(X509) * sent);
+
 enum certificate_state {
         CERTIFICATE_VALID,
         CERTIFICATE_ENDING,   /* expires in less than 30 days */

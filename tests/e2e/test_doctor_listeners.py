@@ -216,7 +216,7 @@ def test_tls_of_the_listener(installation, stopped, authority):
     assert any(line.startswith("✓ tls ") and "gateway.example" in line for line in checkup.lines), checkup.lines
     daemon.config.tls(*authority.issue("renewed", names="DNS:gateway.example"))
     checkup = examine(installation, daemon.config)
-    expect(checkup, EX_CONFIG, "delivery ", "gatepostd serves another certificate than ", "systemctl reload gatepostd")
+    expect(checkup, EX_CONFIG, "delivery ", "gatepostd serves other certificates than ", "systemctl reload gatepostd")
     assert any(line.startswith("! tls ") and "serves another certificate" in line for line in checkup.lines)
 
 
@@ -249,6 +249,10 @@ def test_intermediate_certificate_that_is_not_sent(installation, stopped, author
     (warning,) = [line for line in checkup.having("!") if line.startswith("! tls ")]
     assert "does not send the intermediate certificate /CN=intermediate of the tests, " in warning and f"add it to {certificate}" in warning
     certificate.write_text(certificate.read_text() + intermediate.certificate.read_text())
+    for trusted in (store, authority.certificate):
+        checkup = examine(installation, file_of(daemon), environment={"SSL_CERT_FILE": str(trusted)})
+        (warning,) = [line for line in checkup.having("!") if line.startswith("! tls ")]
+        assert warning.endswith(f"gatepostd serves another certificate chain than {certificate} has: systemctl reload gatepostd"), warning
     reload(daemon)
     for trusted in (store, authority.certificate):
         checkup = examine(installation, file_of(daemon), environment={"SSL_CERT_FILE": str(trusted)})

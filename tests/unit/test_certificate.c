@@ -249,6 +249,27 @@ START_TEST(test_renewed_certificate_is_different)
 }
 END_TEST
 
+START_TEST(test_certificates_that_are_sent_are_compared_with_the_file)
+{
+        struct certificate *alone = read_one(NOW, NOW + DAY, 0), *other = read_one(NOW, NOW + 2 * DAY, 0),
+                           *more = read_one(NOW, NOW + DAY, NOW + 2 * DAY);
+        STACK_OF(X509) *sent = sk_X509_new_null();
+
+        ck_assert(!certificate_is_sent(alone, NULL));
+        ck_assert(!certificate_is_sent(alone, sent));
+        ck_assert_int_gt(sk_X509_push(sent, alone->leaf), 0);
+        ck_assert(certificate_is_sent(alone, sent));
+        ck_assert(!certificate_is_sent(more, sent));
+        ck_assert(!certificate_is_sent(other, sent));
+        ck_assert_int_gt(sk_X509_push(sent, other->leaf), 0);
+        ck_assert(!certificate_is_sent(alone, sent));
+        certificate_free(other);
+        certificate_free(more);
+        certificate_free(alone);
+        sk_X509_free(sent);
+}
+END_TEST
+
 /* Return a certificate for these names, or without any, and with the common name gateway. */
 static struct certificate *
 named(const char *names)
@@ -344,6 +365,7 @@ suite_certificate(void)
         tcase_add_test(all, test_unusable_key_is_refused);
         tcase_add_test(all, test_key_of_a_later_certificate_is_refused);
         tcase_add_test(all, test_renewed_certificate_is_different);
+        tcase_add_test(all, test_certificates_that_are_sent_are_compared_with_the_file);
         tcase_add_loop_test(all, test_certificate_is_for_its_names, 0,
                             (int)(sizeof(hosts) / sizeof(hosts[0])));
         tcase_add_test(all, test_common_name_is_no_name_of_a_host);
