@@ -330,13 +330,21 @@ advise_on_proxy(struct doctor *doctor)
                     "reason=\"proxy_header\" and \"no_proxy\"; and whether the proxy reaches it");
 }
 
+/* Whether deliveries go straight to gatepostd, rather than to a proxy before it. */
+static int
+leads_to_gatepostd(const struct doctor *doctor)
+{
+        return doctor->url == NULL ||
+               receiver_url_is_listener(doctor->config, doctor->url, RESOLVE_TIMEOUT_MS);
+}
+
 void
 doctor_answer_missing(struct doctor *doctor, const struct http_client_answer *answer,
                       const struct error *error)
 {
         int is_untrusted = answer->failure == HTTP_CLIENT_UNTRUSTED;
 
-        if (doctor->is_certificate_outdated && doctor->url == NULL && is_untrusted) {
+        if (doctor->is_certificate_outdated && is_untrusted && leads_to_gatepostd(doctor)) {
                 doctor_fail(doctor, EX_CONFIG, "gatepostd serves other certificates than %s has: %s",
                             doctor->config->tls_certificate_file, error->text);
                 doctor_remedy(doctor, "%s", doctor_age_reload(doctor));

@@ -308,6 +308,22 @@ def test_certificate_of_the_url_that_ends_soon(installation, tmp_path):
     assert warning.startswith("! ") and "the certificate expires in " in warning, warning
 
 
+def test_certificate_that_is_not_trusted_since_gatepostd_has_not_loaded_the_new_one(installation, tmp_path):
+    authority = Authority(tmp_path)
+    config = by_sockets(installation)
+    config["receiver"]["listen"] = f"127.0.0.1:{installation.port()}"
+    installation.create_topics(config)
+    certificate, key = authority.issue("gateway")
+    daemon = installation.start(config.tls(certificate, key))
+    authority.issue("gateway")  # in the place of the first
+    expect(examine(installation, file_of(daemon), "--to", f"https://localhost:{config['receiver']['listen'].split(':')[1]}"), EX_CONFIG,
+           "delivery https://localhost:", f"gatepostd serves other certificates than {certificate} has: ", "remedy: systemctl reload gatepostd")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        forward(server, ("127.0.0.1", int(config["receiver"]["listen"].split(":")[1])))
+        checkup = examine(installation, file_of(daemon), "--to", "https://%s:%d" % server.getsockname())
+    expect(checkup, EX_UNAVAILABLE, "delivery https://", "see whether the URL, its certificate and proxies before it are right")
+
+
 # Several addresses
 
 URL = "http://gateway.test:8080"
