@@ -13,8 +13,8 @@ SYSTEMCTL = """#!/bin/bash
 exec 9>/run/systemctl.lock
 flock 9
 echo "$*" >/run/systemctl.calls
-read -r status text </run/systemctl.answers
-[ -z "$text" ] || echo "$text"
+{ read -r status text; more=$(cat); } </run/systemctl.answers
+[ -z "$text" ] || printf '%s\n' "$text" ${more:+"$more"}
 exit "$status"
 """
 STOP_SECONDS = 60
@@ -48,7 +48,7 @@ class Systemd:
             self.calls.append(call)
             try:
                 answer = self._answer([word for word in shlex.split(call)
-                                       if word not in ("--", "--system", "--quiet", "--no-block")])
+                                       if word not in ("--", "--system", "--quiet", "--no-block", "--plain", "--no-legend")])
             except Exception as error:  # the caller must get an answer
                 answer = f"1 {error!r}"
             self.pipes[1].write_text(f"{answer}\n")
@@ -59,6 +59,9 @@ class Systemd:
         if action in ("is-enabled", "is-active"):
             fits = self.enabled(units[0]) if action == "is-enabled" else self.active(units[0])
             return f"{0 if fits else 1} {action[3:] if fits else 'disabled' if action == 'is-enabled' else 'inactive'}"
+        if action == "show":
+            assert units[:2] == ["-p", "ExecStart"]
+            return f"0 ExecStart={{ argv[]={self.settings(units[2])['ExecStart'][0]} ; ignore_errors=no }}"
         if action == "enable":
             now, units = "--now" in units, [unit for unit in units if unit != "--now"]
             units = [unit if "." in unit else f"{unit}.service" for unit in units]
@@ -67,6 +70,8 @@ class Systemd:
             action = "start" if now else "daemon-reload"
         loaded = [*self.sockets, *self.processes]
         units = [each for unit in units for each in (fnmatch.filter(loaded, unit) if "*" in unit else [unit])]
+        if action == "list-units":
+            return "0 " + "\n".join(f"{unit} loaded active running" for unit in units if self.active(unit))
         for unit in units if action in ("start", "stop", "restart", "try-restart") else []:
             active = self.active(unit)
             if active and action != "start":

@@ -258,6 +258,23 @@ def test_upgrade_restarts_separate_receivers_and_routers(machine, deb, tmp_path)
     assert all(machine.systemd.active(unit) for unit in INSTANCES) and not set(before) & set(after)
 
 
+def test_upgrade_restarts_no_unit_whose_configuration_has_an_error(machine, deb, tmp_path):
+    """The others are restarted. The previous version of the unit runs until the administrator restarts it."""
+    configure_instances(machine, deb)
+    broken, sound = INSTANCES
+    before = {unit: machine.systemd.processes[unit].pid for unit in INSTANCES}
+    file = "/etc/gatepost/receiver-edge.conf"
+    with open(machine.root / file[1:], "a") as configuration:
+        configuration.write("tolerence = 3s\n")
+    output = machine.install(newer(deb, tmp_path), "--force-confold")
+    assert machine.systemd.active(broken) and machine.systemd.processes[broken].pid == before[broken]
+    assert machine.systemd.active(sound) and machine.systemd.processes[sound].pid != before[sound]
+    said = [line for line in output.splitlines() if line.startswith("gatepost: ")]
+    assert said[0] == f"gatepost: {broken} is not restarted and runs the previous version: {file} has an error:"
+    assert said[1].startswith(f"gatepost:   {file}:") and "'tolerence'" in said[1]
+    assert said[2:] == [f"gatepost: when it is corrected: systemctl restart {broken}"]
+
+
 def test_upgrade_respects_policy_rc_d(machine, deb, tmp_path):
     configured(machine, deb)
     machine.run("systemctl", "enable", "--now", SERVICE)
