@@ -27,6 +27,16 @@ sync_above(const char *path)
         return result;
 }
 
+/* By ProtectSystem=strict of the units, everything but their own directories is read-only for gatepostd. */
+const char *
+directory_remedy(int reason)
+{
+        return reason == EROFS
+                   ? "; if a systemd unit runs gatepostd, create the directory for its user and name it in "
+                     "ReadWritePaths= of the unit (systemctl edit UNIT), else mount the disk writable"
+                   : "";
+}
+
 /* A directory that exists may be new as well: its creator may have died before the sync. */
 int
 directory_make(const char *path, struct error *error)
@@ -34,7 +44,8 @@ directory_make(const char *path, struct error *error)
         int is_new = mkdir(path, 0700) == 0;
 
         if (!is_new && errno != EEXIST)
-                return error_set(error, "cannot create the directory %s: %s", path, strerror(errno));
+                return error_set(error, "cannot create the directory %s: %s%s", path, strerror(errno),
+                                 directory_remedy(errno));
         if (sync_above(path) != 0 && is_new)
                 return error_set(error, "cannot sync the directory above %s: %s", path, strerror(errno));
         return 0;

@@ -19,6 +19,9 @@ int directory_make(const char *path, struct error *error) MUST_CHECK;
  */
 int directory_lock(int directory) MUST_CHECK;
 
+/* Return what makes a directory writable after a failure with this errno, to follow the reason; may be "". */
+const char *directory_remedy(int reason);
+
 /* Return whether an absolute path is a directory or below it, by its name. */
 int directory_is_below(const char *path, const char *directory);
 

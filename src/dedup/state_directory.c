@@ -90,8 +90,8 @@ open_directory(struct state_directory *directory, const char *topic, struct erro
                 return errno == EWOULDBLOCK
                            ? error_set(error, "%s is in use by another process: give each router its own",
                                        directory->path)
-                           : error_set(error, "cannot lock %s by its file lock: %s", directory->path,
-                                       strerror(errno));
+                           : error_set(error, "cannot lock %s by its file lock: %s%s", directory->path,
+                                       strerror(errno), directory_remedy(errno));
         if (get_key(directory, error) != 0)
                 return -1;
         if (HMAC(EVP_sha256(), directory->key, STATE_KEY_SIZE, (const unsigned char *)topic, strlen(topic),

@@ -36,7 +36,8 @@ take_lock(struct spool_directory *directory, struct error *error)
                                  "%s is in use by another process: a running gatepostd, which drains it "
                                  "itself, or gatepost spool drain",
                                  directory->path);
-        return error_set(error, "cannot lock %s by its file lock: %s", directory->path, strerror(errno));
+        return error_set(error, "cannot lock %s by its file lock: %s%s", directory->path, strerror(errno),
+                         directory_remedy(errno));
 }
 
 struct spool_directory *
