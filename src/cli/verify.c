@@ -181,7 +181,8 @@ print_text(const struct verification *verification)
         for (size_t i = 0; i < diagnosis->n_causes; i++)
                 printf("cause: %s\n", diagnosis->causes[i]);
         if (diagnosis->n_tried > 0 && !diagnosis->is_found)
-                printf("cause: unknown; tried %zu combinations of body, timestamp and secret%s\n",
+                printf("cause: unknown; the sender probably has another secret than the source "
+                       "(tried %zu combinations of body, timestamp and secret%s)\n",
                        diagnosis->n_tried, diagnosis->gave_up ? ", not all, because the body is large" : "");
 }
 
