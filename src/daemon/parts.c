@@ -152,10 +152,10 @@ void
 parts_describe(const struct parts *parts, char *text, size_t size)
 {
         char health[HEALTH_MAX_PARTS * (HEALTH_REASON_SIZE + 32)], remark[HEALTH_REASON_SIZE] = "";
-        int len, is_ready = health_check(&parts->health, health, sizeof(health));
+        int len, is_ready = health_check_line(&parts->health, health, sizeof(health));
 
         if (!is_ready)
-                len = snprintf(text, size, "not ready: %s", health_one_line(health));
+                len = snprintf(text, size, "not ready: %s", health);
         else
                 len = snprintf(text, size, "%s",
                                parts->router == NULL     ? "receiving"

@@ -1,8 +1,10 @@
 #include "metrics/health.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/log.h"
 
 void
@@ -52,18 +54,42 @@ health_check_part(const struct health *health, const char *name, char *text, siz
         return -1;
 }
 
-char *
-health_one_line(char *text)
+/* Append to the line of this length as much as it has room for. */
+static void PRINTF_LIKE(4, 5) append(char *line, size_t size, size_t *len, const char *format, ...)
 {
-        size_t len = strlen(text);
+        va_list args;
 
-        if (len > 0 && text[len - 1] == '\n')
-                text[len - 1] = '\0';
-        for (char *c = text; *c != '\0'; c++) {
-                if (*c == '\n')
-                        *c = ';';
+        va_start(args, format);
+        (void)vsnprintf(line + *len, size - *len, format, args);
+        va_end(args);
+        *len += strlen(line + *len);
+}
+
+int
+health_check_line(const struct health *health, char *line, size_t size)
+{
+        char reasons[HEALTH_MAX_PARTS][HEALTH_REASON_SIZE];
+        int ready = 1, is_said[HEALTH_MAX_PARTS] = {0};
+        size_t len = 0;
+
+        for (size_t i = 0; i < health->n_parts; i++) {
+                (void)snprintf(reasons[i], sizeof(reasons[i]), "ready");
+                ready &= health->parts[i].is_ready(health->parts[i].arg, reasons[i]) != 0;
         }
-        return text;
+        line[0] = '\0';
+        for (size_t i = 0; i < health->n_parts; i++) {
+                if (is_said[i])
+                        continue;
+                append(line, size, &len, "%s%s", len == 0 ? "" : "; ", health->parts[i].name);
+                for (size_t k = i + 1; k < health->n_parts; k++) {
+                        if (strcmp(reasons[k], reasons[i]) != 0)
+                                continue;
+                        is_said[k] = 1;
+                        append(line, size, &len, ", %s", health->parts[k].name);
+                }
+                append(line, size, &len, ": %s", reasons[i]);
+        }
+        return ready;
 }
 
 void
@@ -88,7 +114,7 @@ void
 health_log_changes(struct health *health)
 {
         char text[HEALTH_MAX_PARTS * (HEALTH_REASON_SIZE + 32)], quoted[LOG_QUOTED_SIZE];
-        int ready = health_check(health, text, sizeof(text));
+        int ready = health_check_line(health, text, sizeof(text));
 
         if (ready == health->was_ready)
                 return;
@@ -96,5 +122,5 @@ health_log_changes(struct health *health)
         if (ready)
                 log_notice("ready");
         else
-                log_warning("not ready reason=%s", log_quote(health_one_line(text), quoted));
+                log_warning("not ready reason=%s", log_quote(text, quoted));
 }

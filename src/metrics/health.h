@@ -42,8 +42,12 @@ int health_check(const struct health *health, char *text, size_t size);
  */
 int health_check_part(const struct health *health, const char *name, char *text, size_t size);
 
-/* Join the lines that health_check() wrote with semicolons, in place. Return text. */
-char *health_one_line(char *text);
+/**
+ * health_check_line(health, line, size):
+ * Write what health_check() does in one line, with semicolons, and a reason of several parts once:
+ * `router, receiver: REASON`. Return whether all are ready.
+ */
+int health_check_line(const struct health *health, char *line, size_t size);
 
 /* Log the readiness of each part. */
 void health_log(const struct health *health);
