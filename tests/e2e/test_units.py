@@ -105,6 +105,13 @@ def test_sockets_have_their_names(root, unit, name):
     assert options(root, unit, "Service") in ([], ["gatepostd.service"])
 
 
+@pytest.mark.parametrize("unit", SOCKETS)
+def test_connections_do_not_start_a_daemon_for_ever_that_refuses_its_topics(root, unit):
+    """It takes up to 3 s to refuse them; systemd's own limit is 20 starts within 2 s."""
+    (burst,), (interval,) = options(root, unit, "TriggerLimitBurst"), options(root, unit, "TriggerLimitIntervalSec")
+    assert int(burst) == 10 and int(interval.removesuffix("s")) >= 3 * int(burst)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="creating accounts and directories requires root")
 def test_account_and_directories_are_created(root):
     status, output = run("systemd-sysusers", f"--root={root}", installed(root, "sysusers.d") / "gatepost.conf")
