@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -242,14 +243,18 @@ finish(void)
         struct wrapped *const both[] = {&out, &err};
 
         for (size_t i = 0; i < ARRAY_LEN(both); i++) {
-                if (both[i]->stream == NULL)
+                FILE *stream = both[i]->stream;
+
+                if (stream == NULL)
                         continue;
-                (void)fflush(both[i]->stream);
+                (void)fflush(stream);
+                flockfile(stream); /* threads of librdkafka may log */
                 put(both[i], both[i]->line, both[i]->len);
                 (void)write_output(both[i]);
                 free(both[i]->line);
                 free(both[i]->output);
                 *both[i] = (struct wrapped){.fd = both[i]->fd};
+                funlockfile(stream);
         }
 }
 
@@ -282,6 +287,8 @@ void
 wrap_stderr(void)
 {
         begin(&err, &stderr, _IONBF);
+        if (err.stream != NULL)
+                log_use_stream();
 }
 
 size_t

@@ -9,7 +9,10 @@
  * is wider than the terminal; what follows is indented. Nothing changes for a stream that is no terminal.
  */
 
-/* Wrap what is written from now on, if the stream is a terminal. Not for JSON, or texts that people copy. */
+/*
+ * Wrap what is written from now on, if the stream is a terminal. Not for JSON, or texts that people copy.
+ * With stderr, the lines of the log are wrapped, too.
+ */
 void wrap_stdout(void);
 void wrap_stderr(void);
 

@@ -170,6 +170,14 @@ def test_further_lines_are_indented(wrong):
     assert all(line.startswith((wrong, "gatepost check: ")) for line in lines if not line.startswith(" "))
 
 
+def test_lines_of_the_log_fit(shared):
+    config = shared.config()
+    config["kafka"]["bootstrap.servers"] = "127.0.0.1:1"  # nothing listens there
+    stderr = on_terminal(80, str(config.write("away.conf")), "topics", "list")[1]
+    assert "kafka is unreachable; waiting for it" in " ".join(stderr.split())
+    assert max(map(len, stderr.splitlines())) <= 80
+
+
 def test_what_is_waited_for_fits_and_is_erased(site):
     """It is on one line of the terminal, since only one is erased."""
     stdout = Terminal(30)
