@@ -104,7 +104,7 @@ show_all(struct topics_list *list, const struct topic_need *needs, const struct 
                 printf("%-10s %10s %8s %9s\n", "USE", "PARTITIONS", "REPLICAS", "KEPT");
                 for (size_t i = 0; i < n; i++)
                         show_text(list, &needs[i], &states[i]);
-                printf("\nTheir records are described in %s/asyncapi.yaml\n", PKGDATADIR);
+                printf("\ngatepost-consumers(7) describes their records\n");
                 return;
         }
         json_open_array(list->json, NULL);
