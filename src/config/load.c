@@ -144,6 +144,7 @@ report_unknown(struct load *load, const struct ini_entry *entry)
 {
         const char *closest = options_suggest(entry->section, entry->name);
         const char *home = options_section_of(entry->name);
+        const struct option_row *elsewhere = options_suggest_anywhere(entry->name);
 
         if (closest == NULL && !may_be_shown(entry->name))
                 report_hidden(load, entry);
@@ -153,6 +154,10 @@ report_unknown(struct load *load, const struct ini_entry *entry)
         else if (home != NULL)
                 problems_add(load->problems, entry->line, "[%s] has no option '%.64s'; it belongs in [%s]",
                              entry->section, entry->name, home);
+        else if (elsewhere != NULL)
+                problems_add(load->problems, entry->line,
+                             "[%s] has no option '%.64s'; did you mean %s in [%s]?", entry->section,
+                             entry->name, elsewhere->name, elsewhere->section);
         else
                 problems_add(load->problems, entry->line, "[%s] has no option '%.64s'", entry->section,
                              entry->name);

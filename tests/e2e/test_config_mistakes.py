@@ -40,6 +40,7 @@ ERRORS = [
     ("gatepost", 'log_level = "debug', "no closing quote"),
     ("gatepost", "loglevel = debug", "did you mean log_level?"),
     ("gatepost", "threads = 2", "it belongs in [receiver]"),
+    ("service", "tolerence = 3s", "did you mean tolerance in [source]?"),
     ("gatepost", "log_level = verbose", "debug, info, notice, warning and error"),
     ("gatepost", "log_level = WARN", "did you mean warning?"),
     ("gatepost", "log_level => debug", "with one ="),
