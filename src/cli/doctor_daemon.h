@@ -62,8 +62,8 @@ void doctor_quarantine_report(struct doctor *doctor, const char *where, const ch
 /* doctor_answer.c: Whether the receiver has accepted a test delivery that was answered. */
 int doctor_answer_accepts(const struct test_delivery *delivery);
 
-/* Whether gatepostd has refused it for what another receiver behind the URL may have otherwise. */
-int doctor_answer_is_of_receiver(const struct test_delivery *delivery);
+/* Whether gatepostd has refused it, and another receiver behind the URL may accept it. */
+int doctor_answer_may_differ(const struct test_delivery *delivery);
 
 /* Report that it was not accepted, though another like it was, by another receiver, if is_mixed. */
 void doctor_answer_report(struct doctor *doctor, const struct test_delivery *delivery, int is_mixed);

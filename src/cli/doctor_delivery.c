@@ -25,8 +25,10 @@
 #define REFUSAL_PAUSE_MS 1000
 #define SLOW_MS 500 /* while Kafka or the way is slow, more deliveries are only more to wait for */
 
-/* Several receivers may answer at one URL: how many deliveries it gets at least, and how often one that was
- * refused is tried again. */
+/*
+ * Several receivers may answer at one URL, in turn: how many deliveries with each webhook_id it gets, one
+ * after the other, and how often one that was refused is tried again.
+ */
 #define URL_DELIVERIES 4
 #define URL_RETRIES 3
 
@@ -112,7 +114,8 @@ judge_answer(struct sending *sending, const struct test_delivery *delivery)
                 return sending->n_accepted > 0 ? LIMITED : THROTTLED;
         if (!doctor_answer_accepts(delivery))
                 return delivery->answer.status == 429 ? THROTTLED : REFUSED;
-        if (sending->n_accepted++ == 0)
+        sending->n_accepted++;
+        if (sending->certificate == CERTIFICATE_VALID)
                 sending->certificate =
                     doctor_answer_certificate(&delivery->answer, &sending->certificate_error);
         sending->took_ms = took_ms > sending->took_ms ? took_ms : sending->took_ms;
@@ -201,6 +204,20 @@ report(struct sending *sending, const struct test_delivery *delivery, int was_li
                 doctor_answer_missing(doctor, &delivery->answer, &delivery->error);
 }
 
+/* Which webhook_id is next, and how often it was accepted already. */
+struct turn {
+        size_t id; /* from the number of them on, it begins again */
+        size_t n;
+};
+
+static void
+advance(const struct sending *sending, struct turn *turn)
+{
+        turn->n++;
+        if (sending->doctor->url == NULL || turn->n == URL_DELIVERIES || sending->took_ms >= SLOW_MS)
+                *turn = (struct turn){.id = turn->id + 1};
+}
+
 /*
  * Send deliveries signed by one secret, until each webhook_id was used, and one has come to each partition,
  * since each may have another router. They are one result, which is that of the last one.
@@ -209,27 +226,28 @@ static void
 send_each(struct sending *sending)
 {
         const struct config_source *source = sending->source;
-        size_t n = 0, n_ids = source->n_webhook_ids;
-        int was_limited = sending->outcome == LIMITED, is_mixed = 0, has_id, is_next;
+        size_t n_ids = source->n_webhook_ids == 0 ? 1 : source->n_webhook_ids;
+        int was_limited = sending->outcome == LIMITED, is_mixed = 0, has_id;
         int64_t until_ms = clock_monotonic_ms() + TIMEOUT_MS;
         struct test_delivery delivery = {0};
+        struct turn turn = {0};
         const char *webhook_id;
         char id[BYTES_UUID_SIZE];
 
+        has_id = doctor_trail_choose(sending->trail, sending->key, id);
         do {
                 test_delivery_clear(&delivery);
-                has_id = doctor_trail_choose(sending->trail, sending->key, id);
-                webhook_id = n_ids == 0 ? NULL : source->webhook_ids[n % n_ids];
+                webhook_id = source->n_webhook_ids == 0 ? NULL : source->webhook_ids[turn.id % n_ids];
                 send_one(sending, has_id ? id : NULL, webhook_id, &delivery);
-                n++;
-                is_next = n < n_ids || (sending->took_ms < SLOW_MS &&
-                                        (doctor_trail_choose(sending->trail, sending->key, id) ||
-                                         (sending->doctor->url != NULL && n < URL_DELIVERIES)));
-        } while (is_next && sending->outcome == ACCEPTED && clock_monotonic_ms() < until_ms &&
-                 !terminal_is_interrupted());
+                if (sending->outcome != ACCEPTED)
+                        break;
+                advance(sending, &turn);
+                has_id = doctor_trail_choose(sending->trail, sending->key, id);
+        } while ((turn.id < n_ids || (has_id && sending->took_ms < SLOW_MS)) &&
+                 clock_monotonic_ms() < until_ms && !terminal_is_interrupted());
         if (sending->outcome == REFUSED && sending->doctor->url != NULL &&
-            doctor_answer_is_of_receiver(&delivery)) {
-                is_mixed = n > 1 && n > n_ids ? 1 : does_another_accept(sending, webhook_id);
+            doctor_answer_may_differ(&delivery)) {
+                is_mixed = turn.n > 0 || turn.id >= n_ids || does_another_accept(sending, webhook_id);
                 sending->outcome = REFUSED;
         }
         report(sending, &delivery, was_limited, is_mixed);
@@ -245,6 +263,7 @@ send_by_secret(struct sending *sending, size_t secret)
         sending->key = sending->source->keys[secret];
         sending->n_accepted = 0;
         sending->took_ms = 0;
+        sending->certificate = CERTIFICATE_VALID;
         doctor_begin(sending->doctor, "delivery", "%s%s%s, secret %zu of [source %s]", shown,
                      sending->address == NULL ? "" : " at ", sending->address == NULL ? "" : sending->address,
                      secret + 1, sending->source->name);

@@ -238,11 +238,13 @@ report_absence(struct doctor *doctor, const struct config_listen *listen, enum d
                 doctor_remedy(
                     doctor,
                     "%sstart it: systemctl start @UNIT@; if it does not start: journalctl -u @UNIT@%s%s",
-                    doctor->url == NULL
-                        ? ""
-                        : "if gatepostd is not to run on this machine, but only --to is to be tried, do not "
+                    doctor->url == NULL ? ""
+                    : doctor->config->roles & CONFIG_ROUTER
+                        ? "if gatepostd is not to run on this machine, but only --to is to be tried, do not "
                           "start it, as its router would join the group: use a copy of the file with "
-                          "roles = router, and listen = off in [admin]; else: ",
+                          "roles = router, and listen = off in [admin]; else: "
+                        : "if gatepostd is not to run on this machine, but only --to is to be tried, use a "
+                          "copy of a router's file with listen = off in [admin]; else: ",
                     move == NULL ? "" : "; if it runs: ", move == NULL ? "" : move);
         }
         free(move);

@@ -5,7 +5,8 @@ import socket
 
 import pytest
 
-from checkup import EX_CONFIG, by_sockets, change_path, change_secret, examine, expect, file_of, passed_on, serve
+import waiting
+from checkup import EX_CONFIG, EX_UNAVAILABLE, by_sockets, change_path, change_secret, examine, expect, file_of, passed_on, serve
 from reloading import reload
 
 
@@ -55,6 +56,36 @@ def test_one_of_several_receivers_has_another_configuration(installation, first,
     expect(checkup, EX_CONFIG, "delivery http://", f"answered {answer}", "but another delivery like it was accepted", "several receivers answer at this URL",
            f"not all have the {option} of [source invoicing] that {file_of(first)} has", "--to with the address of each tells which", "reload them")
     assert "proxy" not in checkup.cause, checkup.cause
+
+
+def test_one_of_several_receivers_lacks_one_of_the_ids(installation, first, second):
+    """As while the ID of a new webhook is added: in each run, though the balancer's turns do not begin anew."""
+    second.config["source invoicing"]["webhook_id"] = ["one"]
+    second.start().wait_until_ready()
+    turns = itertools.cycle([first, second])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        serve(server, lambda request: passed_on(request, next(turns)))
+        for _ in range(3):
+            expect(examine(installation, file_of(first), "--to", "http://%s:%d" % server.getsockname()), EX_CONFIG, "this webhook_id of the configuration, two",
+                   "several receivers answer at this URL, and not all have the webhook_id")
+
+
+def test_receiver_without_kafka(installation, first, second):
+    """The trouble is not of the machine on which doctor runs."""
+    second.config["kafka"]["bootstrap.servers"] = f"127.0.0.1:{installation.port()}"
+    second.start()
+    waiting.until(lambda: b"is not reachable: " in second.admin("/readyz").body, 30, "the outage to be known")
+    checkup = examine(installation, file_of(first), "--to", f"http://{second.address}")
+    expect(checkup, EX_UNAVAILABLE, "answered 503 (UNAVAILABLE)", "remedy: run gatepost doctor without --to on the receiver's machine")
+    expect(examine_by(installation, file_of(first), first, second), EX_UNAVAILABLE, "answered 503 (UNAVAILABLE)", "but another delivery like it was accepted",
+           "several receivers answer at this URL, and one cannot append: run gatepost doctor on its machine")
+
+
+def test_file_of_a_router_needs_no_webhook_id(installation, first):
+    config = by_sockets(installation, "router")
+    router = installation.start(config)
+    checkup = examine(installation, file_of(router), "--to", f"http://{first.address}")
+    assert checkup.status == 0 and any("not verified: the receiver takes only certain webhook_id" in line for line in checkup.lines), checkup.lines
 
 
 def test_receivers_of_which_none_has_the_configuration(installation, first, second):

@@ -483,6 +483,9 @@ def test_url_from_a_machine_without_gatepostd(installation, two_sources):
     copy["admin"]["listen"] = f"127.0.0.1:{installation.port()}"
     expect(examine(installation, copy, "--to", f"http://{two_sources.address}"), EX_UNAVAILABLE, "nothing listens there", "remedy: if gatepostd is not to run on this machine",
            "use a copy of the file with roles = router, and listen = off in [admin]")
+    copy["gatepost"]["roles"] = "receiver"
+    checkup = examine(installation, copy, "--to", f"http://{two_sources.address}")
+    expect(checkup, EX_UNAVAILABLE, "remedy: if gatepostd is not to run on this machine", "use a copy of a router's file with listen = off in [admin]; else: start it: ")
     copy["gatepost"]["roles"] = "router"
     copy["admin"]["listen"] = "off"
     del copy.sections["receiver"]
