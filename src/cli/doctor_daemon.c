@@ -166,14 +166,17 @@ report_other_program(struct doctor *doctor, int status, const char *or_else)
         doctor_socket_advise(doctor, doctor->config->admin, "admin");
 }
 
-/* Whether the daemon was started only just now, and is not ready only because something takes its time. */
+/*
+ * Whether the daemon was started only just now, and is not ready only because something takes its time: then
+ * a reason ends so, while a cause of trouble would follow.
+ */
 static int
 is_starting(const struct doctor *doctor, const struct http_client_answer *answer)
 {
         double age_s = (double)clock_now_ms() / 1000 - status_number(doctor->status, "startTimeSeconds");
 
-        return answer->status == 503 && strstr(answer->body, " yet\n") != NULL && age_s >= 0 &&
-               age_s < START_S;
+        return answer->status == 503 && age_s >= 0 && age_s < START_S &&
+               (strstr(answer->body, " yet\n") != NULL || strstr(answer->body, " or recovering\n") != NULL);
 }
 
 /* Ask for a path, again while the daemon starts. Returns 0, or -1 with the reason. */

@@ -243,7 +243,7 @@ int
 receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
 {
         struct receiver *receiver = arg;
-        char why[PROBE_REASON_SIZE] = "Kafka is not reachable";
+        char why[PROBE_REASON_SIZE] = "not connected to Kafka yet";
         struct error error;
 
         if (receiver->is_stopping) {

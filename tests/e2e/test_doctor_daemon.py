@@ -19,8 +19,8 @@ def test_daemon_down(installation, stopped):
 
 def test_daemon_that_has_only_just_started(installation, stopped):
     """It is not in the group yet."""
-    daemon = stopped.start()
-    assert examine(installation, file_of(daemon)).status == 0
+    checkup = examine(installation, file_of(stopped.start()))
+    assert checkup.status == 0, checkup.cause
 
 
 def test_unit_is_the_one_that_has_the_file(installation, stopped):

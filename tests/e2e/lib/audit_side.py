@@ -6,6 +6,8 @@ import json
 import confluent_kafka
 from confluent_kafka import TopicPartition
 
+import waiting
+
 EX_DATAERR = 65
 
 
@@ -57,6 +59,9 @@ def by_hand(kafka, records, end="commit", name="by-hand"):
         producer.commit_transaction()
     elif end == "abort":
         producer.abort_transaction()
+    if end in ("commit", "abort"):  # the broker writes the control records later: they would come behind other records
+        topics = {record.topic for record in records}
+        waiting.until(lambda: kafka.is_settled(*topics), 30, "the control records")
     return producer
 
 
