@@ -279,7 +279,7 @@ doctor_answer_limits(const struct http_client_answer *answer)
         struct service_error refusal;
         int result = 0;
 
-        if (answer->status == 429) {
+        if (answer->status == 429 || answer->status == 503) {
                 result = read_code(answer, &refusal) == NULL;
                 service_error_clear(&refusal);
         }

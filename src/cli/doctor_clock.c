@@ -1,12 +1,15 @@
 #include "cli/doctor.h"
 
 #include <inttypes.h>
+#include <sysexits.h>
 
 #include "base/number.h"
 
 /* The difference between the clocks of this machine and of the broker that appended a test delivery. */
 
 #define TOLERANCE_PART 10 /* a skew above this part of the tolerance warns */
+/* By message.timestamp.after.max.ms, which is an hour unless the brokers or the topics have another one. */
+#define KAFKA_LIMIT_MS 3600000
 
 void
 doctor_check_clock(struct doctor *doctor)
@@ -26,7 +29,16 @@ doctor_check_clock(struct doctor *doctor)
                         tolerance_ms = config->sources[s].tolerance_ms;
         }
         (void)number_format_duration(tolerance_ms / TOLERANCE_PART, limit);
-        if ((uint64_t)skew_ms > tolerance_ms / TOLERANCE_PART)
+        if (skew_ms > KAFKA_LIMIT_MS) {
+                doctor_fail(doctor, EX_OSERR,
+                            "the broker's clock is %" PRId64
+                            " min %s this machine's: one of them is wrong, and "
+                            "routers whose clock is an hour ahead of the broker's cannot publish",
+                            skew_ms / 60000, doctor->skew_ms > 0 ? "ahead of" : "behind");
+                doctor_remedy(doctor,
+                              "set the clock that is wrong, and synchronise both by NTP: timedatectl on "
+                              "each; then restart what runs where it was wrong");
+        } else if ((uint64_t)skew_ms > tolerance_ms / TOLERANCE_PART)
                 doctor_warn(doctor,
                             "the broker's clock is %" PRId64
                             " ms %s this machine's, more than a tenth of tolerance "

@@ -143,6 +143,17 @@ report_unready(struct doctor *doctor, const char *what, const char *reasons)
                               instance, doctor_restart(doctor));
                 return;
         }
+        if (strstr(reasons, rd_kafka_err2str(RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP)) != NULL) {
+                doctor_fail(doctor, EX_OSERR,
+                            "not %s: Kafka refuses the time of what the router publishes: the clock of this "
+                            "machine is more than an hour ahead of the brokers', or than "
+                            "message.timestamp.after.max.ms allows: %s",
+                            what, reasons);
+                doctor_remedy(doctor,
+                              "compare the clocks of this machine and of the brokers, by timedatectl on "
+                              "each; set the wrong one, and restart what runs there");
+                return;
+        }
         doctor_fail(doctor, EX_UNAVAILABLE, "not %s: %s", what, reasons);
         doctor_remedy(doctor, "the reason is above; the log has more: journalctl -u @UNIT@. While a router "
                               "restores, wait");

@@ -68,7 +68,7 @@ int doctor_answer_may_differ(const struct test_delivery *delivery);
 /* Report that it was not accepted, though another like it was, by another receiver, if is_mixed. */
 void doctor_answer_report(struct doctor *doctor, const struct test_delivery *delivery, int is_mixed);
 
-/* Whether a proxy before the receiver has refused it, as it does when there are too many at once. */
+/* Whether a proxy before the receiver has refused it by 429 or 503, as when there are too many at once. */
 int doctor_answer_limits(const struct http_client_answer *answer);
 
 /* Return the state of the certificate of the URL, which may be a proxy's. Set error unless it is valid. */

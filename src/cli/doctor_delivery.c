@@ -52,7 +52,7 @@ enum outcome {
         THROTTLED,
         TIMED_OUT,
         UNREACHED,
-        OUT_OF_REACH,
+        OUT_OF_REACH, /* this machine has no way to the address, as without IPv6: not the address's trouble */
 };
 
 /* An address that could not be connected to, and why. */
@@ -93,13 +93,6 @@ note_unreached(struct sending *sending, const struct error *error)
         unreached = &sending->unreached[sending->n_unreached++];
         (void)snprintf(unreached->address, sizeof(unreached->address), "%s", sending->address);
         unreached->error = *error;
-}
-
-/* Whether this machine has no way to an address, as without IPv6: that is no trouble of the address. */
-static int
-has_no_way(const struct test_delivery *delivery)
-{
-        return delivery->answer.os_error == ENETUNREACH || delivery->answer.os_error == EADDRNOTAVAIL;
 }
 
 /* Return what became of a delivery that was answered. If it is accepted, the trail knows it. */
@@ -146,7 +139,10 @@ send_one(struct sending *sending, const char *id, const char *webhook_id, struct
         else if (delivery->has_answer)
                 outcome = judge_answer(sending, delivery);
         else if (sending->address != NULL && !delivery->answer.is_connected)
-                outcome = has_no_way(delivery) ? OUT_OF_REACH : UNREACHED;
+                outcome =
+                    delivery->answer.os_error == ENETUNREACH || delivery->answer.os_error == EADDRNOTAVAIL
+                        ? OUT_OF_REACH
+                        : UNREACHED;
         else if (delivery->answer.failure == HTTP_CLIENT_TIMED_OUT)
                 outcome = TIMED_OUT;
         sending->is_one_in_reach |= outcome != OUT_OF_REACH;
@@ -169,28 +165,44 @@ does_another_accept(struct sending *sending, const char *webhook_id)
         return sending->outcome == ACCEPTED;
 }
 
-/* Report that all deliveries were accepted, but what a proxy did not take any more. */
-static void
-report_accepted(const struct sending *sending)
+/* Return why not all deliveries were sent though those that were are accepted, or NULL. */
+static const char *
+find_limit(const struct sending *sending, const struct test_delivery *delivery, int is_cut)
 {
-        const char *more =
-            sending->outcome == LIMITED ? "; a proxy before the receiver does not take more at once" : "";
+        if (sending->outcome == LIMITED && delivery->answer.status == 429)
+                return "a proxy before the receiver does not take more at once";
+        if (sending->outcome == LIMITED)
+                return "then a proxy answered 503: it limits the rate, or does not reach one of several "
+                       "receivers";
+        return is_cut ? "answers are slow, so that not all webhook_id or receivers were tried" : NULL;
+}
 
-        if (sending->certificate == CERTIFICATE_VALID)
-                doctor_pass(sending->doctor, "answered 200 in %" PRId64 " ms%s", sending->took_ms, more);
+/* Report that the deliveries were accepted, as far as they were sent. */
+static void
+report_accepted(const struct sending *sending, const struct test_delivery *delivery, int is_cut)
+{
+        const char *limit = find_limit(sending, delivery, is_cut);
+        int is_valid = sending->certificate == CERTIFICATE_VALID;
+        char *text = mem_printf("answered 200 in %" PRId64 " ms%s%s%s%s", sending->took_ms,
+                                limit == NULL ? "" : "; ", limit == NULL ? "" : limit, is_valid ? "" : "; ",
+                                is_valid ? "" : sending->certificate_error.text);
+
+        if (is_valid && (limit == NULL || delivery->answer.status == 429))
+                doctor_pass(sending->doctor, "%s", text);
         else
-                doctor_warn(sending->doctor, "answered 200 in %" PRId64 " ms%s; %s", sending->took_ms, more,
-                            sending->certificate_error.text);
+                doctor_warn(sending->doctor, "%s", text);
+        free(text);
 }
 
 /* Report what became of the last delivery, and with it of all that are signed by this secret. */
 static void
-report(struct sending *sending, const struct test_delivery *delivery, int was_limited, int is_mixed)
+report(struct sending *sending, const struct test_delivery *delivery, int was_limited, int is_mixed,
+       int is_cut)
 {
         struct doctor *doctor = sending->doctor;
 
         if (sending->outcome == ACCEPTED || sending->outcome == LIMITED)
-                report_accepted(sending);
+                report_accepted(sending, delivery, is_cut);
         else if (sending->outcome == OUT_OF_REACH)
                 doctor_skip(doctor, "%s: this machine has no way to this address of several",
                             delivery->error.text);
@@ -210,14 +222,6 @@ struct turn {
         size_t n;
 };
 
-static void
-advance(const struct sending *sending, struct turn *turn)
-{
-        turn->n++;
-        if (sending->doctor->url == NULL || turn->n == URL_DELIVERIES || sending->took_ms >= SLOW_MS)
-                *turn = (struct turn){.id = turn->id + 1};
-}
-
 /*
  * Send deliveries signed by one secret, until each webhook_id was used, and one has come to each partition,
  * since each may have another router. They are one result, which is that of the last one.
@@ -227,6 +231,7 @@ send_each(struct sending *sending)
 {
         const struct config_source *source = sending->source;
         size_t n_ids = source->n_webhook_ids == 0 ? 1 : source->n_webhook_ids;
+        size_t n_each = sending->doctor->url == NULL ? 1 : URL_DELIVERIES;
         int was_limited = sending->outcome == LIMITED, is_mixed = 0, has_id;
         int64_t until_ms = clock_monotonic_ms() + TIMEOUT_MS;
         struct test_delivery delivery = {0};
@@ -241,7 +246,8 @@ send_each(struct sending *sending)
                 send_one(sending, has_id ? id : NULL, webhook_id, &delivery);
                 if (sending->outcome != ACCEPTED)
                         break;
-                advance(sending, &turn);
+                if (++turn.n >= n_each)
+                        turn = (struct turn){.id = turn.id + 1};
                 has_id = doctor_trail_choose(sending->trail, sending->key, id);
         } while ((turn.id < n_ids || (has_id && sending->took_ms < SLOW_MS)) &&
                  clock_monotonic_ms() < until_ms && !terminal_is_interrupted());
@@ -250,7 +256,7 @@ send_each(struct sending *sending)
                 is_mixed = turn.n > 0 || turn.id >= n_ids || does_another_accept(sending, webhook_id);
                 sending->outcome = REFUSED;
         }
-        report(sending, &delivery, was_limited, is_mixed);
+        report(sending, &delivery, was_limited, is_mixed, turn.id < n_ids);
         test_delivery_clear(&delivery);
 }
 
@@ -322,12 +328,9 @@ report_untried(const struct sending *sending)
         if (sending->n_untried == 0 || sending->outcome == UNREACHED || sending->outcome == OUT_OF_REACH)
                 return;
         doctor_begin(doctor, "delivery", "%s", sending->address == NULL ? "" : sending->address);
-        if (sending->outcome == THROTTLED)
-                doctor_skip(doctor, "%zu other secret%s not tried, as too many requests were refused",
-                            sending->n_untried, plural);
-        else
-                doctor_skip(doctor, "%zu other secret%s not tried, as a delivery got no answer within %d s",
-                            sending->n_untried, plural, TIMEOUT_MS / 1000);
+        doctor_skip(doctor, "%zu other secret%s not tried, as %s", sending->n_untried, plural,
+                    sending->outcome == THROTTLED ? "too many requests were refused"
+                                                  : "a delivery got no answer within 15 s");
 }
 
 static void

@@ -134,7 +134,7 @@ report_own(struct doctor *doctor, const struct lately *lately, int is_asked)
         double n = status_sum(json_tree_get(doctor->status, "quarantined"));
         char period[DOCTOR_PERIOD_SIZE];
 
-        if (lately->newest == NULL)
+        if (lately->newest == NULL || n == 0)
                 doctor_pass(doctor, "no delivery quarantined by this router %s%s",
                             doctor_period(doctor, period),
                             is_asked ? "; what others do is not known, as Kafka does not show the topic"
@@ -196,7 +196,11 @@ static const struct {
     {"unknown-kind",
      "upgrade the router if it is older than version 0.2.0; else give it the `kind` of this file, then: "
      "reload it"},
-    {"unknown-source", "give the router the sources of the receiver, by the same names, then reload it"},
+    {"unknown-source",
+     "compare the names in [source NAME] on all receivers and routers: a source must have one name "
+     "everywhere, "
+     "since under two names a repeat is published twice; so if a receiver or the router calls one otherwise, "
+     "correct the name there; only if the router has the source under no name, add it; then reload that one"},
 };
 
 void

@@ -8,12 +8,13 @@ import pty
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 
 import waiting
 from audit_side import audit
-from checkup import EX_TEMPFAIL, UTF_8, by_sockets, examine, file_of
+from checkup import EX_OSERR, EX_TEMPFAIL, UTF_8, by_sockets, examine, expect, file_of
 from daemon import ENVIRONMENT
 from installation import BUILD
 from preload import FakeClock
@@ -166,6 +167,23 @@ def test_skewed_clock_is_a_warning(installation, plain_build):
     checkup = examine(installation, path, environment=daemon.environment)
     (warning,) = [line for line in checkup.having("!") if line.startswith("! clock")]
     assert "ahead of this machine's, more than a tenth of tolerance (30s)" in warning and checkup.status == 0
+
+
+@pytest.mark.parametrize("ahead_s, words", [(-7200, ["clock: the broker's clock is 1", " min ahead of this machine's: one of them is wrong"]),
+                                            (7200, ["daemon /readyz: not ready: Kafka refuses the time of what the router publishes: the clock of this machine is more than ",
+                                                    "Invalid timestamp"])])
+def test_clock_that_is_hours_off_is_the_cause(installation, plain_build, ahead_s, words):
+    """Of one host: Kafka refuses the events of a router that is an hour ahead."""
+    installation.build = plain_build
+    installation.create_topics()
+    daemon = installation.daemon(by_sockets(installation))
+    FakeClock(daemon).set(ahead_s)
+    daemon.start().wait_until_ready()
+    if ahead_s > 0:
+        daemon.accept(Delivery(timestamp=int(time.time()) + ahead_s))
+        daemon.wait_until_not_ready(60)
+    checkup = examine(installation, file_of(daemon), environment=daemon.environment)
+    expect(checkup, EX_OSERR, *words, "remedy: ", "timedatectl on each")
 
 
 # Interrupts

@@ -2,6 +2,7 @@
 
 import itertools
 import socket
+import time
 
 import pytest
 
@@ -116,3 +117,19 @@ def test_each_webhook_id_is_used(installation):
     del daemon.config["source invoicing"]["webhook_id"]
     expect(examine(installation, daemon.config), EX_CONFIG,
            "answered 403 (FORBIDDEN): the receiver takes only certain webhook_id, and the configuration names none; ", "systemctl reload gatepostd")
+
+
+def test_slow_answer_does_not_end_the_turns(installation, first, second):
+    """As the first one through a proxy that has to connect."""
+    second.config["source invoicing"]["webhook_id"] = ["two"]
+    second.start().wait_until_ready()
+    turns = itertools.cycle([first, second])
+    delays = itertools.chain([0.7], itertools.repeat(0))
+
+    def answer(request):
+        time.sleep(next(delays))
+        return passed_on(request, next(turns))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        serve(server, answer)
+        expect(examine(installation, file_of(first), "--to", "http://%s:%d" % server.getsockname()), EX_CONFIG, "this webhook_id of the configuration, one",
+               "several receivers answer at this URL")

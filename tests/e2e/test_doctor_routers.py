@@ -48,7 +48,7 @@ def pair(installation):
 
 
 @pytest.mark.parametrize("change, reason, remedy", [(rotate, "unverified, ", "verify = on, and other secrets"),
-                                                    (rename_source, "unknown-source, ", "give the router the sources of the receiver")])
+                                                    (rename_source, "unknown-source, ", "a source must have one name everywhere")])
 def test_test_deliveries_reach_each_partition(installation, pair, change, reason, remedy):
     """The second router has half of them, and quarantines them; the first one's machine names these."""
     first, second = pair(change)

@@ -260,7 +260,7 @@ def test_partition_is_taken_over_whose_other_router_committed_the_same_offset_af
         stop(installation, owner)
         kafka.append(more + [each.signed_again() for each in later])
         wait_until_published(kafka, more)
-        assert states(other) == ["routing"]
+        waiting.until(lambda: states(other) == ["routing"], SECONDS, "the partition to be routed")
         kafka.wait_until_routed()
         found = tally(kafka, by_id(later + more))
         assert not found.lost and not found.duplicated, found

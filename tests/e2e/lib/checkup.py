@@ -17,7 +17,7 @@ from fake_service import answers
 from installation import BUILD
 from signing import SECRET
 
-EX_USAGE, EX_UNAVAILABLE, EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 64, 69, 75, 77, 78
+EX_USAGE, EX_UNAVAILABLE, EX_OSERR, EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 64, 69, 71, 75, 77, 78
 UTF_8 = {"LC_ALL": "C.UTF-8"}
 OTHER_SECRET = b"another secret, of the tests of doctor"
 RESTART = "systemctl restart gatepostd (changes in [kafka] need a restart)"
