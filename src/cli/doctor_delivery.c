@@ -26,10 +26,10 @@
 #define SLOW_MS 500 /* while Kafka or the way is slow, more deliveries are only more to wait for */
 
 /*
- * Several receivers may answer at one URL, in turn: how many deliveries with each webhook_id it gets, one
- * after the other, and how often one that was refused is tried again.
+ * Several receivers may answer at one URL, in turn: how many more deliveries with each webhook_id it gets,
+ * and how often one that was refused is tried again.
  */
-#define URL_DELIVERIES 4
+#define URL_MORE 3
 #define URL_RETRIES 3
 
 /* Choose the URL. Returns 0, or -1 when the port is 0. */
@@ -72,6 +72,8 @@ struct sending {
         enum outcome outcome; /* of the last one to this address */
         size_t n_accepted;    /* signed by the present secret, there */
         int64_t took_ms;      /* until the slowest of those was answered */
+        int lacks_ids;        /* not every webhook_id was tried, */
+        int is_cut;           /* or not as often as wanted */
         enum certificate_state certificate;
         struct error certificate_error;
         size_t n_untried;     /* secrets, for it */
@@ -167,27 +169,29 @@ does_another_accept(struct sending *sending, const char *webhook_id)
 
 /* Return why not all deliveries were sent though those that were are accepted, or NULL. */
 static const char *
-find_limit(const struct sending *sending, const struct test_delivery *delivery, int is_cut)
+find_limit(const struct sending *sending, const struct test_delivery *delivery)
 {
-        if (sending->outcome == LIMITED && delivery->answer.status == 429)
-                return "a proxy before the receiver does not take more at once";
-        if (sending->outcome == LIMITED)
+        if (sending->outcome == LIMITED && delivery->answer.status == 503)
                 return "then a proxy answered 503: it limits the rate, or does not reach one of several "
                        "receivers";
-        return is_cut ? "answers are slow, so that not all webhook_id or receivers were tried" : NULL;
+        if (sending->outcome == LIMITED)
+                return sending->lacks_ids ? "a proxy before the receiver does not take all webhook_id at once"
+                                          : "a proxy before the receiver does not take more at once";
+        return sending->is_cut ? "answers are slow, so that not all webhook_id or receivers were tried"
+                               : NULL;
 }
 
 /* Report that the deliveries were accepted, as far as they were sent. */
 static void
-report_accepted(const struct sending *sending, const struct test_delivery *delivery, int is_cut)
+report_accepted(const struct sending *sending, const struct test_delivery *delivery)
 {
-        const char *limit = find_limit(sending, delivery, is_cut);
+        const char *limit = find_limit(sending, delivery);
         int is_valid = sending->certificate == CERTIFICATE_VALID;
         char *text = mem_printf("answered 200 in %" PRId64 " ms%s%s%s%s", sending->took_ms,
                                 limit == NULL ? "" : "; ", limit == NULL ? "" : limit, is_valid ? "" : "; ",
                                 is_valid ? "" : sending->certificate_error.text);
 
-        if (is_valid && (limit == NULL || delivery->answer.status == 429))
+        if (is_valid && (limit == NULL || (delivery->answer.status == 429 && !sending->lacks_ids)))
                 doctor_pass(sending->doctor, "%s", text);
         else
                 doctor_warn(sending->doctor, "%s", text);
@@ -196,13 +200,12 @@ report_accepted(const struct sending *sending, const struct test_delivery *deliv
 
 /* Report what became of the last delivery, and with it of all that are signed by this secret. */
 static void
-report(struct sending *sending, const struct test_delivery *delivery, int was_limited, int is_mixed,
-       int is_cut)
+report(struct sending *sending, const struct test_delivery *delivery, int was_limited, int is_mixed)
 {
         struct doctor *doctor = sending->doctor;
 
         if (sending->outcome == ACCEPTED || sending->outcome == LIMITED)
-                report_accepted(sending, delivery, is_cut);
+                report_accepted(sending, delivery);
         else if (sending->outcome == OUT_OF_REACH)
                 doctor_skip(doctor, "%s: this machine has no way to this address of several",
                             delivery->error.text);
@@ -216,47 +219,43 @@ report(struct sending *sending, const struct test_delivery *delivery, int was_li
                 doctor_answer_missing(doctor, &delivery->answer, &delivery->error);
 }
 
-/* Which webhook_id is next, and how often it was accepted already. */
-struct turn {
-        size_t id; /* from the number of them on, it begins again */
-        size_t n;
-};
-
 /*
  * Send deliveries signed by one secret, until each webhook_id was used, and one has come to each partition,
- * since each may have another router. They are one result, which is that of the last one.
+ * since each may have another router. To a URL, each ID is used again in a row, since receivers that answer in
+ * turn would meet the same ones if they alternated. All are one result, which is that of the last one.
  */
 static void
 send_each(struct sending *sending)
 {
         const struct config_source *source = sending->source;
-        size_t n_ids = source->n_webhook_ids == 0 ? 1 : source->n_webhook_ids;
-        size_t n_each = sending->doctor->url == NULL ? 1 : URL_DELIVERIES;
+        size_t n = 0, k, n_ids = source->n_webhook_ids == 0 ? 1 : source->n_webhook_ids;
+        size_t n_wanted = sending->doctor->url == NULL ? n_ids : n_ids + n_ids * URL_MORE;
         int was_limited = sending->outcome == LIMITED, is_mixed = 0, has_id;
         int64_t until_ms = clock_monotonic_ms() + TIMEOUT_MS;
         struct test_delivery delivery = {0};
-        struct turn turn = {0};
         const char *webhook_id;
         char id[BYTES_UUID_SIZE];
 
         has_id = doctor_trail_choose(sending->trail, sending->key, id);
         do {
                 test_delivery_clear(&delivery);
-                webhook_id = source->n_webhook_ids == 0 ? NULL : source->webhook_ids[turn.id % n_ids];
+                k = n < n_ids ? n : (n - n_ids) / URL_MORE % n_ids;
+                webhook_id = source->n_webhook_ids == 0 ? NULL : source->webhook_ids[k];
                 send_one(sending, has_id ? id : NULL, webhook_id, &delivery);
                 if (sending->outcome != ACCEPTED)
                         break;
-                if (++turn.n >= n_each)
-                        turn = (struct turn){.id = turn.id + 1};
+                n++;
                 has_id = doctor_trail_choose(sending->trail, sending->key, id);
-        } while ((turn.id < n_ids || (has_id && sending->took_ms < SLOW_MS)) &&
+        } while ((n < n_wanted || (has_id && sending->took_ms < SLOW_MS)) &&
                  clock_monotonic_ms() < until_ms && !terminal_is_interrupted());
         if (sending->outcome == REFUSED && sending->doctor->url != NULL &&
             doctor_answer_may_differ(&delivery)) {
-                is_mixed = turn.n > 0 || turn.id >= n_ids || does_another_accept(sending, webhook_id);
+                is_mixed = n >= n_ids || does_another_accept(sending, webhook_id);
                 sending->outcome = REFUSED;
         }
-        report(sending, &delivery, was_limited, is_mixed, turn.id < n_ids);
+        sending->lacks_ids = n < n_ids;
+        sending->is_cut = n < n_wanted;
+        report(sending, &delivery, was_limited, is_mixed);
         test_delivery_clear(&delivery);
 }
 

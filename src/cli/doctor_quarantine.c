@@ -197,10 +197,10 @@ static const struct {
      "upgrade the router if it is older than version 0.2.0; else give it the `kind` of this file, then: "
      "reload it"},
     {"unknown-source",
-     "compare the names in [source NAME] on all receivers and routers: a source must have one name "
-     "everywhere, "
-     "since under two names a repeat is published twice; so if a receiver or the router calls one otherwise, "
-     "correct the name there; only if the router has the source under no name, add it; then reload that one"},
+     "the name is the receiver's: if all receivers call the source so, give it this name on the router, "
+     "reload it, and release what is in quarantine; if receivers differ, correct the one that differs, since "
+     "under two names a repeat is published twice; gatepost-consumers(7) says how to publish what it has "
+     "sent"},
 };
 
 void

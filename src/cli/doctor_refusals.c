@@ -137,8 +137,11 @@ rank(const struct json_value *refusal)
                                                "not_found",
                                                "method_not_allowed",
                                                "handshake_failed"};
+        const char *detail = json_tree_text(refusal, "detail");
         size_t i = 0;
 
+        if (detail != NULL && strstr(detail, "; that of the source ") != NULL)
+                return 2; /* almost the path of a source: more likely the service than a scanner */
         while (i < ARRAY_LEN(outcomes) && strcmp(outcome_of(refusal), outcomes[i]) != 0)
                 i++;
         return i;
@@ -171,7 +174,7 @@ add(struct summary *summary, const struct json_value *each, size_t n_own)
                 summary->shown = each;
                 summary->n_alike = 0;
         }
-        if (strcmp(outcome_of(each), outcome_of(summary->shown)) == 0)
+        if (strcmp(outcome_of(each), outcome_of(summary->shown)) == 0 && rank(each) == rank(summary->shown))
                 summary->n_alike += count;
 }
 

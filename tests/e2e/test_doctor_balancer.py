@@ -133,3 +133,15 @@ def test_slow_answer_does_not_end_the_turns(installation, first, second):
         serve(server, answer)
         expect(examine(installation, file_of(first), "--to", "http://%s:%d" % server.getsockname()), EX_CONFIG, "this webhook_id of the configuration, one",
                "several receivers answer at this URL")
+
+
+@pytest.mark.parametrize("n, mark, words", [(1, "!", "; a proxy before the receiver does not take all webhook_id at once"),
+                                            (2, "✓", "; a proxy before the receiver does not take more at once")])
+def test_proxy_that_takes_few_deliveries_at_once(installation, first, n, mark, words):
+    """What was not tried is not ticked."""
+    limited = itertools.chain(itertools.repeat(False, n), itertools.repeat(True))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        serve(server, lambda request: b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n" if next(limited) else passed_on(request, first))
+        checkup = examine(installation, file_of(first), "--to", "http://%s:%d" % server.getsockname())
+    (line,) = [line for line in checkup.lines if line[2:].startswith("delivery http")]
+    assert checkup.status == 0 and line.startswith(mark) and line.endswith(words), checkup.lines

@@ -291,3 +291,14 @@ def test_refusals_before_the_last_hour_do_not_count(offline, service, hour, told
              "requestId": "r", "detail": "the sender has another secret"} | hour
     (line,) = refusals_of(with_status(offline, service, file := str(config.write()), {"file": file}, refusals=[entry]))
     assert line.startswith(told), line
+
+
+def test_path_that_is_almost_that_of_a_source_is_shown_before_those_of_scanners(installation, stopped):
+    daemon = stopped.start().wait_until_ready()
+    for _ in range(2):
+        assert http_client.request(daemon.address, "POST", "/webhooks/invoicing/", body=b"{}").status == 404
+    for number in range(5):
+        assert http_client.request(daemon.address, "GET", f"/scan{number}.php").status == 404
+    assert http_client.request(daemon.address, "POST", "/webhooks/invoicing", body=b"{}").status == 400
+    (line,) = refusals_of(examine(installation, file_of(daemon)))
+    assert line.startswith("! refusals: 8 requests refused, 2 as not_found, the last: the path is /webhooks/invoicing/; that of the source invoicing is "), line

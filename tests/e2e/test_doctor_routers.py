@@ -7,6 +7,7 @@ from confluent_kafka import Consumer, Producer
 
 import waiting
 from checkup import EX_CONFIG, EX_UNAVAILABLE, OTHER_SECRET, by_sockets, examine, expect, file_of, status_of
+from reloading import reload
 from signing import Delivery, event_body
 
 
@@ -48,7 +49,7 @@ def pair(installation):
 
 
 @pytest.mark.parametrize("change, reason, remedy", [(rotate, "unverified, ", "verify = on, and other secrets"),
-                                                    (rename_source, "unknown-source, ", "a source must have one name everywhere")])
+                                                    (rename_source, "unknown-source, ", "under two names a repeat is published twice")])
 def test_test_deliveries_reach_each_partition(installation, pair, change, reason, remedy):
     """The second router has half of them, and quarantines them; the first one's machine names these."""
     first, second = pair(change)
@@ -56,6 +57,28 @@ def test_test_deliveries_reach_each_partition(installation, pair, change, reason
     expect(examine(installation, file_of(first)), EX_CONFIG, f"router {installation.kafka.deliveries}: the router in 2 of 4 partitions ({theirs}) has "
            f"quarantined it, and may do so with genuine deliveries: {reason}", "remedy: find the router of that partition, by gatepost status", remedy)
     assert sum(status_of(second)["quarantined"].values()) == 2 and sum(status_of(first)["quarantined"].values()) == 0
+
+
+def test_remedy_for_a_source_with_another_name(installation):
+    """The records have the receiver's name: the router gets it, and what is in quarantine is published."""
+    installation.create_topics()
+    receiver, router = by_sockets(installation, "receiver"), by_sockets(installation, "router")
+    for config in (receiver, router):
+        config["admin"]["listen"] = f"unix:{config.directory}/admin-{config['gatepost']['roles']}.sock"
+    receiver.sections["source billing"] = receiver.sections.pop("source invoicing")
+    receiver, router = installation.start(receiver), installation.start(router)
+    sent = [Delivery() for _ in range(3)]
+    for each in sent:
+        receiver.accept(each)
+    installation.kafka.wait_until_routed()
+    assert status_of(router)["quarantined"]["unknown-source"] == 3
+    router.config.sections["source billing"] = router.config.sections.pop("source invoicing")
+    reload(router)
+    done = installation.gatepost("quarantine", "release", "--reason", "unknown-source", config=file_of(router))
+    assert done.returncode == 0 and "3 released" in done.stdout + done.stderr, done
+    installation.kafka.wait_until_routed()
+    events = installation.kafka.read(f"{installation.prefix}.invoice.accepted")
+    assert sorted(event.key.decode() for event in events) == sorted(each.delivery_id for each in sent)
 
 
 def test_test_deliveries_of_each_secret_are_in_all_partitions(installation):
