@@ -221,15 +221,15 @@ report(struct sending *sending, const struct test_delivery *delivery, int was_li
 
 /*
  * Send deliveries signed by one secret, until each webhook_id was used, and one has come to each partition,
- * since each may have another router. To a URL, each ID is used again in a row, since receivers that answer in
- * turn would meet the same ones if they alternated. All are one result, which is that of the last one.
+ * since each may have another router. To a URL, each ID is used again in a row, since receivers that answer
+ * in turn would meet the same ones if they alternated. All are one result, which is that of the last one.
  */
 static void
 send_each(struct sending *sending)
 {
         const struct config_source *source = sending->source;
         size_t n = 0, k, n_ids = source->n_webhook_ids == 0 ? 1 : source->n_webhook_ids;
-        size_t n_wanted = sending->doctor->url == NULL ? n_ids : n_ids + n_ids * URL_MORE;
+        size_t n_wanted = n_ids + (sending->doctor->url == NULL ? 0 : n_ids * URL_MORE);
         int was_limited = sending->outcome == LIMITED, is_mixed = 0, has_id;
         int64_t until_ms = clock_monotonic_ms() + TIMEOUT_MS;
         struct test_delivery delivery = {0};
