@@ -177,7 +177,7 @@ def test_proxy_that_drops_headers_is_not_another_header_prefix(installation, two
 
 
 @pytest.mark.parametrize("status, mark, words", [(429, "✓", "; a proxy before the receiver does not take more at once"),
-                                                (503, "!", "; then a proxy answered 503: it limits the rate, or cannot reach one of several receivers")])
+                                                (503, "!", "; then a proxy answered 503: it limits the rate, or does not reach one of several receivers")])
 def test_proxy_that_takes_few_deliveries_at_once_is_no_failure(installation, two_sources, status, mark, words):
     """As nginx with limit_req."""
     taken = []
