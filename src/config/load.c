@@ -135,8 +135,11 @@ report_hidden(struct load *load, const struct ini_entry *entry)
 {
         problems_add(load->problems, entry->line,
                      "[%s] has no option of this name, which is not shown because it may be a secret; an "
-                     "option is written on one line: name = value",
-                     entry->section);
+                     "option is written on one line: name = value%s",
+                     entry->section,
+                     strcmp(entry->section, "events") == 0
+                         ? "; a kind has no comma and no blank: write one line for each kind"
+                         : "");
 }
 
 static void

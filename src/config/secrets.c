@@ -11,6 +11,7 @@
 #include <openssl/crypto.h>
 
 #include "base/compiler.h"
+#include "base/directory.h"
 #include "base/mem.h"
 #include "model/signature.h"
 
@@ -134,8 +135,15 @@ secrets_read_signing(const char *path, size_t *len, struct stat *st, struct erro
         char *secret;
 
         if (access(path, F_OK) != 0 && errno == ENOENT) {
-                (void)error_set(error, "cannot open %s: %s; make one: gatepost secret new %s", path,
-                                strerror(ENOENT), path);
+                if (directory_is_below(path, "/home") || directory_is_below(path, "/root"))
+                        (void)
+                            error_set(error,
+                                      "cannot open %s: %s, or the systemd unit hides it (ProtectHome=); keep "
+                                      "secrets in /etc/gatepost/secrets",
+                                      path, strerror(ENOENT));
+                else
+                        (void)error_set(error, "cannot open %s: %s; make one: gatepost secret new %s", path,
+                                        strerror(ENOENT), path);
                 return NULL;
         }
         secret = secrets_read(path, SIGNATURE_SECRET_MIN, len, st, error);

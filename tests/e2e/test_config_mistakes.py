@@ -124,6 +124,7 @@ ERRORS = [
     ("source invoicing", "secret = $WEBHOOK_SECRET", "variables are not replaced"),
     ("source invoicing", "secret = short", "shorter than 16 bytes"),
     ("source invoicing", "secret_file = /nonexistent/secret", "No such file"),
+    ("source invoicing", "secret_file = /home/nonexistent/secret", "or the systemd unit hides it (ProtectHome=)"),
     ("source invoicing", "path = webhooks/invoicing", "begins with a slash"),
     ("source invoicing", "path = /webhooks/*", "paths have no patterns"),
     ("source invoicing", "path = https://gateway.example/webhooks", "write its path only"),
@@ -144,6 +145,7 @@ ERRORS = [
     ("topics", "prefix = invoicing.*", "is not a name"),
     ("events", "invoice.* = in voices", "not a topic name"),
     ("events", "invoice.*.x = invoices", "a pattern ends in .*"),
+    ("events", "invoice.accepted, invoice.rejected = invoices", "write one line for each kind"),
     ("events", "invoice.* = t.deliveries", "one of Gatepost's own topics"),
     ("events", "invoice.* = __consumer_offsets", "Kafka's own"),
     # the service
