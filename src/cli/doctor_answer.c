@@ -197,6 +197,13 @@ report_proxy(struct doctor *doctor, const struct http_client_answer *answer)
                           : "");
 }
 
+/* Whether the admin endpoint has answered, which names its paths. */
+static int
+is_of_admin(const struct service_error *refusal)
+{
+        return refusal->message != NULL && strstr(refusal->message, "/readyz") != NULL;
+}
+
 /* Report a refusal for which gatepostd has a reason that is known here. */
 static void
 report_meaning(struct doctor *doctor, const struct sign_input *signing, const struct meaning *meaning,
@@ -239,7 +246,12 @@ report_refusal(struct doctor *doctor, const struct test_delivery *delivery, int 
         const char *code = read_code(&delivery->answer, &refusal);
         const struct meaning *meaning = find_meaning(code);
 
-        if (meaning != NULL) {
+        if (meaning != NULL && is_of_admin(&refusal)) {
+                doctor_fail(doctor, EX_CONFIG, "answered 404 by the admin endpoint of gatepostd");
+                doctor_remedy(doctor,
+                              "let the URL, or the proxy before gatepostd, lead to the port of `listen` in "
+                              "[receiver], not to that of [admin]");
+        } else if (meaning != NULL) {
                 report_meaning(doctor, &delivery->signing, meaning, delivery->answer.status, &refusal,
                                is_mixed);
         } else if (code == NULL) {
@@ -267,10 +279,13 @@ is_of_receiver(const struct http_client_answer *answer, const char *delivery_id)
 static void
 report_other_server(struct doctor *doctor)
 {
-        doctor_fail(doctor, EX_CONFIG, "answered 200, but not by gatepostd: its answer has the delivery-id");
-        doctor_remedy(doctor,
-                      "see what answers at this URL: the path, and the proxies before the receiver; if "
-                      "they change answers, use --no-send");
+        doctor_fail(doctor, EX_CONFIG,
+                    "answered 200, but without the delivery-id that was sent: not by gatepostd, or a proxy "
+                    "before it replaces the header");
+        doctor_remedy(
+            doctor,
+            "see what answers at this URL: the path, and the proxies before the receiver, which must "
+            "pass on the headers of a delivery as they are; if they change answers only, use --no-send");
 }
 
 int

@@ -1,5 +1,6 @@
 #include "cli/doctor.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -169,6 +170,24 @@ check_keys(struct doctor *doctor, const struct topic_need *needs, const struct t
             example, count == 1 ? "" : ", and of other topics of one kind,");
 }
 
+/* What `deliveries` takes, as from a receiver with a larger max_body, must fit into the others, too. */
+static void
+check_sizes(struct doctor *doctor, const struct topic_need *needs, const struct topic_state *states, size_t n)
+{
+        for (size_t i = 1; i < n; i++) {
+                if (!states[0].settings_known || !states[i].settings_known ||
+                    states[i].max_message_bytes >= states[0].max_message_bytes)
+                        continue;
+                doctor_begin(doctor, "topic", "%s", needs[i].name);
+                doctor_warn(doctor,
+                            "max.message.bytes is %" PRId64 ", and that of %s %" PRId64
+                            ": what is between them is accepted, and cannot be published; raise it, and give "
+                            "receivers and routers the same max_body",
+                            states[i].max_message_bytes, needs[0].name, states[0].max_message_bytes);
+                return;
+        }
+}
+
 /* The topics of Kafka itself that a router needs: for its committed offsets, and its transactions. */
 static void
 check_internal(struct doctor *doctor)
@@ -215,6 +234,7 @@ doctor_check_topics(struct doctor *doctor)
                 if (config->roles & CONFIG_ROUTER) {
                         check_internal(doctor);
                         check_keys(doctor, needs, states, n_checked);
+                        check_sizes(doctor, needs, states, n_checked);
                 }
         }
         free(states);

@@ -42,6 +42,16 @@ def test_short_retention(installation):
     assert checkup.cause.count("kafka-configs.sh") == 1
 
 
+def test_deliveries_that_take_larger_records_than_the_other_topics(installation):
+    """As after max_body was raised in the receiver's file only."""
+    installation.create_topics()
+    config = by_sockets(installation)
+    assert not [line for line in examine(installation, config).lines if "max.message.bytes" in line]
+    installation.kafka.configure(installation.kafka.deliveries, "max.message.bytes", "5308416")
+    (warning,) = [line for line in examine(installation, config).having("!") if "max.message.bytes" in line]
+    assert warning.startswith(f"! topic {installation.kafka.quarantine}: max.message.bytes is ") and "the same max_body" in warning, warning
+
+
 @pytest.mark.parametrize("topic", ["quarantine", "invoice.accepted"])
 def test_retention_below_an_hour_of_what_routers_write_is_a_warning(installation, topic):
     installation.create_topics()

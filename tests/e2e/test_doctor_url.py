@@ -34,9 +34,9 @@ def to(service, user=""):
 
 def test_web_server_that_answers_200_to_anything(installation, receiver, service):
     service.faults = [answers(200, body=b"<html>It works!</html>")]
-    expect(examine(installation, file_of(receiver), *to(service)), EX_CONFIG, "delivery ", "answered 200, but not by gatepostd")
+    expect(examine(installation, file_of(receiver), *to(service)), EX_CONFIG, "delivery ", "answered 200, but without the delivery-id that was sent")
     service.faults = [answers(200, {"ok": True, "deliveryId": "another"})]
-    expect(examine(installation, file_of(receiver), *to(service)), EX_CONFIG, "answered 200, but not by gatepostd")
+    expect(examine(installation, file_of(receiver), *to(service)), EX_CONFIG, "answered 200, but without the delivery-id that was sent")
 
 
 def test_password_or_token_in_a_url_is_not_shown(installation, receiver, service):
@@ -59,6 +59,15 @@ def two_sources(installation):
     config.source("orders", b"the secret of the orders of the tests", kind="/meta/type", key="delivery-id")
     installation.create_topics(config)
     return installation.start(config)
+
+
+def test_url_of_the_admin_endpoint(installation):
+    config = by_sockets(installation)
+    config["admin"]["listen"] = f"127.0.0.1:{installation.port()}"
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    expect(examine(installation, file_of(daemon), "--to", f"http://{config['admin']['listen']}"), EX_CONFIG, "answered 404 by the admin endpoint of gatepostd",
+           "lead to the port of `listen` in [receiver]")
 
 
 def deliveries_of(checkup):
