@@ -149,6 +149,7 @@ rank(const struct json_value *refusal)
 
 /* What the entries have of the last hour, to be reported together. */
 struct summary {
+        const struct json_value *newest;
         const struct json_value *shown; /* the one whose detail is shown; NULL: there are none */
         double n_requests, n_closed;
         double n_alike; /* with the outcome of the one that is shown */
@@ -170,6 +171,8 @@ add(struct summary *summary, const struct json_value *each, size_t n_own)
         *(is_closing(each) ? &summary->n_closed : &summary->n_requests) += count;
         if (summary->n_own < (double)n_own)
                 summary->n_own = (double)n_own;
+        if (summary->newest == NULL)
+                summary->newest = each;
         if (summary->shown == NULL || rank(each) < rank(summary->shown)) { /* the newest is the first */
                 summary->shown = each;
                 summary->n_alike = 0;
@@ -178,12 +181,27 @@ add(struct summary *summary, const struct json_value *each, size_t n_own)
                 summary->n_alike += count;
 }
 
-/* Report entries: as a note if all may be of this command, since others look the same. */
+/* Write how long ago an event was. Return text. */
+static const char *
+format_age(const struct json_value *event, char text[NUMBER_TEXT_SIZE])
+{
+        double age_s = (double)clock_now_ms() / 1000 - status_number(event, "timeSeconds");
+
+        (void)number_format_duration(age_s < 1 ? 1000 : (uint64_t)age_s * 1000, text);
+        return text;
+}
+
+/*
+ * Report entries: as a note if all may be of this command, since others look the same. What tells most of
+ * genuine deliveries may be mended since: its age, and what came last, show it.
+ */
 static void
 report(struct doctor *doctor, const struct summary *summary, int may_be_own)
 {
-        const char *detail = json_tree_text(summary->shown, "detail");
-        char refused[64] = "", closed[64] = "", own[120] = "", text[1000];
+        const char *detail = json_tree_text(summary->shown, "detail"),
+                   *last = json_tree_text(summary->newest, "detail");
+        char refused[64] = "", closed[64] = "", own[120] = "", newest[400] = "", text[1500],
+             age[NUMBER_TEXT_SIZE];
 
         if (summary->n_closed > 0)
                 (void)snprintf(closed, sizeof(closed), "%s%.0f connection%s closed before a request",
@@ -195,9 +213,13 @@ report(struct doctor *doctor, const struct summary *summary, int may_be_own)
         if (summary->n_own > 0)
                 (void)snprintf(own, sizeof(own), "each run of gatepost doctor makes up to %.0f such%s; ",
                                summary->n_own, may_be_own ? ", and any more are of another client" : "");
-        (void)snprintf(text, sizeof(text), "%s%s, %.0f as %s%s: %s; %ssee @GATEPOST@ status", refused, closed,
-                       summary->n_alike, outcome_of(summary->shown), summary->n_alike > 1 ? ", the last" : "",
-                       detail == NULL ? "" : detail, own);
+        if (summary->newest != summary->shown)
+                (void)snprintf(newest, sizeof(newest), "the newest, as %s: %.256s; ",
+                               outcome_of(summary->newest), last == NULL ? "" : last);
+        (void)snprintf(text, sizeof(text), "%s%s, %.0f as %s%s %s ago: %s; %s%ssee @GATEPOST@ status",
+                       refused, closed, summary->n_alike, outcome_of(summary->shown),
+                       summary->n_alike > 1 ? ", the last" : "", format_age(summary->shown, age),
+                       detail == NULL ? "" : detail, newest, own);
         if (may_be_own)
                 doctor_note(doctor, "%s", text);
         else
