@@ -93,8 +93,7 @@ check_pattern(const char *pattern, struct error *error)
         if (strlen(pattern) > 255)
                 return error_set(error, "the event kind is longer than 255 bytes");
         if (strchr(pattern, ',') != NULL)
-                return error_set(error,
-                                 "'%.64s': a kind has no comma; write one line for each kind",
+                return error_set(error, "'%.64s': a kind has no comma; write one line for each kind",
                                  pattern);
         if (star != NULL && (star[1] != '\0' || star - pattern < 2 || star[-1] != '.'))
                 return error_set(error, "'%.64s': a pattern ends in .* and has no other *", pattern);
