@@ -205,8 +205,7 @@ decide(struct processor *processor, struct partition *partition, const struct re
                 replace_by_stub(&verdict, partition->unpublishable_why.text);
         else if (transaction_is_too_large(record->key.len + record->body.len))
                 replace_by_stub(&verdict, "it is larger than any broker accepts");
-        log_decision(processor, record,
-                     &verdict); /* before batch_add() takes headers that record points to */
+        log_decision(processor, record, &verdict); /* batch_add() takes headers that record points to */
         result = batch_add(&processor->batch, processor->newest, processor->transaction, record, message,
                            &verdict, error);
         crash_point("after-produce");
