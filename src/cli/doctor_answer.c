@@ -18,6 +18,11 @@
 
 #define RESOLVE_TIMEOUT_MS 5000
 
+/* How receivers are given the same configuration without a loss. */
+#define ADD_RATHER \
+        "(add secrets and ids, rather than replace them; a router with verify = on quarantines what it " \
+        "cannot verify by its own secrets)"
+
 /* What a code of gatepostd means here; the daemon may have another configuration than the file. */
 struct meaning {
         const char *code;
@@ -117,8 +122,7 @@ advise_on_difference(struct doctor *doctor, const struct config_source *source, 
                       "%ssee which source gets it, by the receiver's log, since proxies may change the path; "
                       "if it is [source %s], %s and the receiver, or one of several behind the URL, do not "
                       "have the same %s: the one that accepts deliveries of the service is right, so correct "
-                      "the other (add secrets and ids, rather than replace them; a router with verify = on "
-                      "quarantines what it cannot verify by its own secrets), and reload it%s",
+                      "the other " ADD_RATHER ", and reload it%s",
                       first == NULL ? "" : first, source->name, doctor->file, meaning->option,
                       last == NULL ? "" : last);
         free(first);
@@ -141,10 +145,7 @@ advise_on_mixed(struct doctor *doctor, const struct config_source *source, const
                     doctor,
                     "several receivers answer at this URL, and not all have the %s of [source %s] that %s "
                     "has: --to with the address of each tells which; the ones that accept deliveries of the "
-                    "service are right, so correct the others (add secrets and ids, rather than replace "
-                    "them; "
-                    "a router with verify = on quarantines what it cannot verify by its own secrets), and "
-                    "reload them",
+                    "service are right, so correct the others " ADD_RATHER ", and reload them",
                     meaning->option, source->name, doctor->file);
 }
 

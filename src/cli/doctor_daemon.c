@@ -184,7 +184,7 @@ report_other_program(struct doctor *doctor, int status, const char *or_else)
 static int
 is_starting(const struct doctor *doctor, const struct http_client_answer *answer)
 {
-        double age_s = (double)clock_now_ms() / 1000 - status_number(doctor->status, "startTimeSeconds");
+        double age_s = doctor_seconds_since(doctor->status, "startTimeSeconds");
 
         return answer->status == 503 && age_s >= 0 && age_s < START_S &&
                (strstr(answer->body, " yet\n") != NULL || strstr(answer->body, " or recovering\n") != NULL);

@@ -50,6 +50,9 @@ int doctor_is_recent(const struct json_value *event);
 #define DOCTOR_PERIOD_SIZE 80
 const char *doctor_period(const struct doctor *doctor, char text[DOCTOR_PERIOD_SIZE]);
 
+/* Return how many seconds ago a time of /status was, by the name of its member. */
+double doctor_seconds_since(const struct json_value *object, const char *name);
+
 /* doctor_quarantine.c: Warn of deliveries that were put into quarantine lately. */
 void doctor_quarantine_check(struct doctor *doctor);
 

@@ -22,6 +22,7 @@
 /* Test deliveries for each secret of each source: how many are sent, and to which addresses. */
 
 #define TIMEOUT_MS TEST_DELIVERY_TIMEOUT_MS
+#define LIMIT_TEXT "a proxy before the receiver does not take more at once"
 #define REFUSAL_PAUSE_MS 1000
 #define SLOW_MS 500 /* while Kafka or the way is slow, more deliveries are only more to wait for */
 
@@ -176,7 +177,7 @@ find_limit(const struct sending *sending, const struct test_delivery *delivery)
                        "receivers";
         if (sending->outcome == LIMITED)
                 return sending->lacks_ids ? "a proxy before the receiver does not take all webhook_id at once"
-                                          : "a proxy before the receiver does not take more at once";
+                                          : LIMIT_TEXT;
         return sending->is_cut ? "answers are slow, so that not all webhook_id or receivers were tried"
                                : NULL;
 }
@@ -212,7 +213,7 @@ report(struct sending *sending, const struct test_delivery *delivery, int was_li
         else if (sending->outcome == UNREACHED)
                 note_unreached(sending, &delivery->error);
         else if (sending->outcome == THROTTLED && was_limited)
-                doctor_skip(doctor, "a proxy before the receiver does not take more at once");
+                doctor_skip(doctor, LIMIT_TEXT);
         else if (delivery->has_answer)
                 doctor_answer_report(doctor, delivery, is_mixed);
         else

@@ -24,23 +24,37 @@
 #define OWN_PER_RUN 3
 #define OWN_RUNS 5
 
+double
+doctor_seconds_since(const struct json_value *object, const char *name)
+{
+        return (double)clock_now_ms() / 1000 - status_number(object, name);
+}
+
 int
 doctor_is_recent(const struct json_value *event)
 {
-        return (double)clock_now_ms() / 1000 - status_number(event, "timeSeconds") <= DOCTOR_RECENT_S;
+        return doctor_seconds_since(event, "timeSeconds") <= DOCTOR_RECENT_S;
+}
+
+/* Write an age, a second at least. Return text. */
+static const char *
+format_age(double age_s, char text[NUMBER_TEXT_SIZE])
+{
+        (void)number_format_duration(age_s < 1 ? 1000 : (uint64_t)age_s * 1000, text);
+        return text;
 }
 
 const char *
 doctor_period(const struct doctor *doctor, char text[DOCTOR_PERIOD_SIZE])
 {
         double start_s = status_number(doctor->status, "startTimeSeconds"),
-               uptime_s = (double)clock_now_ms() / 1000 - start_s;
+               uptime_s = doctor_seconds_since(doctor->status, "startTimeSeconds");
         char age[NUMBER_TEXT_SIZE];
 
         if (start_s == 0 || uptime_s >= DOCTOR_RECENT_S)
                 return "within an hour";
-        (void)number_format_duration(uptime_s < 1 ? 1000 : (uint64_t)uptime_s * 1000, age);
-        (void)snprintf(text, DOCTOR_PERIOD_SIZE, "since the start of gatepostd %s ago", age);
+        (void)snprintf(text, DOCTOR_PERIOD_SIZE, "since the start of gatepostd %s ago",
+                       format_age(uptime_s, age));
         return text;
 }
 
@@ -181,16 +195,6 @@ add(struct summary *summary, const struct json_value *each, size_t n_own)
                 summary->n_alike += count;
 }
 
-/* Write how long ago an event was. Return text. */
-static const char *
-format_age(const struct json_value *event, char text[NUMBER_TEXT_SIZE])
-{
-        double age_s = (double)clock_now_ms() / 1000 - status_number(event, "timeSeconds");
-
-        (void)number_format_duration(age_s < 1 ? 1000 : (uint64_t)age_s * 1000, text);
-        return text;
-}
-
 /*
  * Report entries: as a note if all may be of this command, since others look the same. What tells most of
  * genuine deliveries may be mended since: its age, and what came last, show it.
@@ -218,7 +222,8 @@ report(struct doctor *doctor, const struct summary *summary, int may_be_own)
                                outcome_of(summary->newest), last == NULL ? "" : last);
         (void)snprintf(text, sizeof(text), "%s%s, %.0f as %s%s %s ago: %s; %s%ssee @GATEPOST@ status",
                        refused, closed, summary->n_alike, outcome_of(summary->shown),
-                       summary->n_alike > 1 ? ", the last" : "", format_age(summary->shown, age),
+                       summary->n_alike > 1 ? ", the last" : "",
+                       format_age(doctor_seconds_since(summary->shown, "timeSeconds"), age),
                        detail == NULL ? "" : detail, newest, own);
         if (may_be_own)
                 doctor_note(doctor, "%s", text);
@@ -258,9 +263,10 @@ static const struct json_value *
 recent_loss(const struct doctor *doctor, const char *name, double period_s)
 {
         const struct json_value *loss = json_tree_get(doctor->status, name);
-        double age_s = (double)clock_now_ms() / 1000 - status_number(loss, "timeSeconds");
 
-        return status_number(loss, "count") > 0 && age_s <= period_s ? loss : NULL;
+        return status_number(loss, "count") > 0 && doctor_seconds_since(loss, "timeSeconds") <= period_s
+                   ? loss
+                   : NULL;
 }
 
 static void
