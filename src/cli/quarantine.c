@@ -209,16 +209,16 @@ quarantine_state_name(const struct quarantine_record *record)
         return names[record->state];
 }
 
-char *
-quarantine_describe_stub(const struct quarantine *quarantine, const struct quarantine_record *record,
-                         char text[QUARANTINE_CLAUSE_SIZE])
+const char *
+quarantine_body_topic(const struct quarantine *quarantine, const struct quarantine_record *record)
 {
-        char place[RELEASE_ID_SIZE];
+        return record->is_stub ? quarantine->config->deliveries_topic : quarantine->config->quarantine_topic;
+}
 
-        (void)snprintf(text, QUARANTINE_CLAUSE_SIZE, "its body is not in quarantine but at %s of %s",
-                       quarantine_format_place(&record->delivery, place),
-                       quarantine->config->deliveries_topic);
-        return text;
+const struct release_id *
+quarantine_body_place(const struct quarantine_record *record)
+{
+        return record->is_stub ? &record->delivery : &record->id;
 }
 
 char *

@@ -59,7 +59,8 @@ struct quarantine_record {
         char *detail;
         struct release_id delivery; /* its place in `deliveries`; partition -1: not named */
 
-        int is_stub;  /* no topic takes the delivery; the record has no body */
+        int is_stub;      /* Kafka refused the delivery; the record has no body */
+        int has_delivery; /* its delivery is still in `deliveries`, with its body */
         int is_extra; /* not queried, but the same delivery as a queried record; quarantine_load() drops it */
         enum quarantine_state state;
         enum quarantine_doubt doubt;
@@ -136,9 +137,10 @@ struct quarantine_record *quarantine_find(const struct quarantine *quarantine, c
 char *quarantine_describe_doubt(const struct quarantine *quarantine, const struct quarantine_record *record,
                                 char text[QUARANTINE_CLAUSE_SIZE]);
 
-/* Write where the body of a stub is, as a clause. Returns text. */
-char *quarantine_describe_stub(const struct quarantine *quarantine, const struct quarantine_record *record,
-                               char text[QUARANTINE_CLAUSE_SIZE]);
+/* Where the body of a record is: of a stub, with its delivery. */
+const char *quarantine_body_topic(const struct quarantine *quarantine,
+                                  const struct quarantine_record *record);
+const struct release_id *quarantine_body_place(const struct quarantine_record *record);
 
 /* Write a place in a topic as `2/1234`, or `-`. Returns text. */
 char *quarantine_format_place(const struct release_id *place, char text[RELEASE_ID_SIZE]);

@@ -35,6 +35,9 @@ struct append_work {
         size_t unacknowledged; /* bytes of bodies */
         int is_denied;         /* the account may not write to the topic */
         struct terminal_progress progress;
+        /* The releases whose bodies are being read, sorted by the places of these. */
+        struct quarantine_release **sought;
+        size_t n_sought;
         /* The router's decision, to predict what it will do. */
         const struct event_rules **rules;
         struct judge *judge;
@@ -199,81 +202,152 @@ append_release(struct append_work *work, const rd_kafka_message_t *message,
 }
 
 static int
-compare_with_release(const void *id, const void *release)
+compare_places(const void *a, const void *b)
 {
-        return release_id_compare(id, &((const struct quarantine_release *)release)->record->id);
+        const struct quarantine_release *one = *(struct quarantine_release *const *)a,
+                                        *other = *(struct quarantine_release *const *)b;
+
+        return release_id_compare(quarantine_body_place(one->record), quarantine_body_place(other->record));
+}
+
+/* Return the index of the first release whose body is at a place or after it. */
+static size_t
+find_first(const struct append_work *work, const struct release_id *place)
+{
+        size_t low = 0, high = work->n_sought;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (release_id_compare(quarantine_body_place(work->sought[middle]->record), place) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+/* Release a record, whose body and headers are those of a message. Returns 0, or -1 with the reason. */
+static int
+release_record(struct append_work *work, const rd_kafka_message_t *message,
+               struct quarantine_release *release, struct error *error)
+{
+        const struct config *config = work->append->quarantine->config;
+        struct release_headers headers;
+        char reason[256];
+
+        if (message->len > config->max_body) {
+                (void)snprintf(reason, sizeof(reason),
+                               "its body has %zu bytes, but max_body in [receiver] of this configuration is "
+                               "%zu: raise it, or use the receiver's configuration",
+                               message->len, config->max_body);
+                settle(work, release, RELEASE_REFUSED, reason);
+                return 0;
+        }
+        if (sign(config, message, &release->record->id, &headers) != 0 ||
+            predict(work, message, &headers, release) != 0)
+                return error_set_openssl(error, "the record cannot be evaluated");
+        if (work->producer == NULL)
+                settle(work, release, RELEASE_POSSIBLE, NULL);
+        else
+                append_release(work, message, &headers, release);
+        return 0;
 }
 
 static enum range_answer
 on_record(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
         struct append_work *work = arg;
-        struct release_id id = {message->partition, message->offset};
-        struct quarantine_release *release = bsearch(&id, work->append->releases, work->append->n,
-                                                     sizeof(*work->append->releases), compare_with_release);
-        struct release_headers headers;
+        struct release_id place = {message->partition, message->offset};
 
         (void)index;
-        if (release == NULL || release->outcome != RELEASE_PENDING)
-                return RANGE_GO_ON;
-        if (sign(work->append->quarantine->config, message, &id, &headers) != 0 ||
-            predict(work, message, &headers, release) != 0) {
-                (void)error_set_openssl(error, "the record cannot be evaluated");
-                return RANGE_FAIL;
+        for (size_t i = find_first(work, &place);
+             i < work->n_sought &&
+             release_id_compare(quarantine_body_place(work->sought[i]->record), &place) == 0;
+             i++) {
+                if (release_record(work, message, work->sought[i], error) != 0)
+                        return RANGE_FAIL;
         }
-        if (work->producer == NULL)
-                settle(work, release, RELEASE_POSSIBLE, NULL);
-        else
-                append_release(work, message, &headers, release);
         return RANGE_GO_ON;
 }
 
-/* Return for each partition the range from its first pending record to its last. */
+/* Return for each partition the range from the first sought body to the last. */
 static struct range *
-make_ranges(const struct quarantine_append *append)
+make_ranges(const struct append_work *work, size_t *n)
 {
-        const struct quarantine *quarantine = append->quarantine;
-        struct range *ranges = mem_alloc(quarantine->n_ranges * sizeof(*ranges));
+        const struct quarantine *quarantine = work->append->quarantine;
+        const char *topic = quarantine_body_topic(quarantine, work->sought[0]->record);
+        struct range *ranges;
 
-        for (size_t p = 0; p < quarantine->n_ranges; p++)
-                ranges[p] = (struct range){.topic = quarantine->ranges[p].topic, .partition = (int32_t)p};
-        for (size_t i = 0; i < append->n; i++) {
-                const struct release_id *id = &append->releases[i].record->id;
-                struct range *range = &ranges[id->partition];
+        *n = (size_t)quarantine_body_place(work->sought[work->n_sought - 1]->record)->partition + 1;
+        ranges = mem_alloc(*n * sizeof(*ranges));
+        for (size_t p = 0; p < *n; p++)
+                ranges[p] = (struct range){.topic = topic, .partition = (int32_t)p};
+        for (size_t i = 0; i < work->n_sought; i++) {
+                const struct release_id *place = quarantine_body_place(work->sought[i]->record);
+                struct range *range = &ranges[place->partition];
 
-                if (append->releases[i].outcome != RELEASE_PENDING)
-                        continue;
                 if (range->to == 0)
-                        range->from = id->offset;
-                range->to = id->offset + 1;
+                        range->from = place->offset;
+                range->to = place->offset + 1;
         }
         return ranges;
+}
+
+/* Append the pending records whose bodies are in quarantine, or those that are stubs. */
+static enum range_result
+append_kind(struct append_work *work, int are_stubs, struct error *error)
+{
+        struct quarantine_append *append = work->append;
+        const struct quarantine *quarantine = append->quarantine;
+        enum range_result result = RANGE_DONE;
+        struct range *ranges;
+        size_t n;
+
+        work->sought = mem_alloc(append->n * sizeof(*work->sought));
+        work->n_sought = 0;
+        for (size_t i = 0; i < append->n; i++) {
+                if (append->releases[i].outcome == RELEASE_PENDING &&
+                    !append->releases[i].record->is_stub == !are_stubs)
+                        work->sought[work->n_sought++] = &append->releases[i];
+        }
+        if (work->n_sought > 0) {
+                qsort(work->sought, work->n_sought, sizeof(*work->sought), compare_places);
+                ranges = make_ranges(work, &n);
+                result = range_read(quarantine->config, quarantine->query->bootstrap, ranges, n, on_record,
+                                    work, error);
+                free(ranges);
+        }
+        free(work->sought);
+        return result;
 }
 
 static int
 append_pending(struct append_work *work)
 {
         struct quarantine_append *append = work->append;
-        const struct quarantine *quarantine = append->quarantine;
-        struct range *ranges = make_ranges(append);
         enum range_result result;
         struct error error;
 
         /* Reports on a terminal show the progress already. */
         if (append->report == NULL || !isatty(STDOUT_FILENO))
                 terminal_progress_begin(&work->progress, "releasing", append->n);
-        result = range_read(quarantine->config, quarantine->query->bootstrap, ranges, quarantine->n_ranges,
-                            on_record, work, &error);
+        result = append_kind(work, 0, &error);
+        if (result == RANGE_DONE)
+                result = append_kind(work, 1, &error);
         while (work->producer != NULL && producer_outstanding(work->producer) > 0)
                 wait_for_acks(work);
         if (work->producer != NULL && producer_is_denied(work->producer))
                 work->is_denied = 1;
         terminal_progress_end(&work->progress);
-        free(ranges);
         for (size_t i = 0; i < append->n; i++) {
-                if (append->releases[i].outcome == RELEASE_PENDING)
-                        settle(work, &append->releases[i], RELEASE_FAILED,
-                               result == RANGE_DONE ? "the record was deleted from quarantine" : error.text);
+                struct quarantine_release *release = &append->releases[i];
+
+                if (release->outcome == RELEASE_PENDING)
+                        settle(work, release, RELEASE_FAILED,
+                               result != RANGE_DONE       ? error.text
+                               : release->record->is_stub ? "its delivery was deleted"
+                                                          : "the record was deleted from quarantine");
         }
         if (work->is_denied)
                 return EX_NOPERM;

@@ -33,6 +33,8 @@ print_prediction(const struct quarantine_release *release)
 {
         if (release->topic != NULL) {
                 printf(", to be published to %s", release->topic);
+                if (release->record->is_stub)
+                        fputs(" if that topic accepts it now", stdout);
         } else if (release->quarantine_reason != NULL) {
                 printf(", but this configuration quarantines it again: %s, ", release->quarantine_reason);
                 text_print(stdout, release->quarantine_detail, strlen(release->quarantine_detail));
@@ -140,16 +142,13 @@ decide(const struct quarantine *quarantine, struct quarantine_release *release)
         const struct quarantine_record *record = release->record;
         char id[RELEASE_ID_SIZE], clause[QUARANTINE_CLAUSE_SIZE];
 
-        if (record->is_stub)
-                refuse(release, "%s; let a topic take it, then send that body again: gatepost send",
-                       quarantine_describe_stub(quarantine, record, clause));
-        else if (record->key_len == 0)
+        if (record->key_len == 0)
                 refuse(release, "the router would quarantine it again: it has no delivery-id");
-        else if (record->reason != NULL &&
-                 strcmp(record->reason, judge_reason_name(QUARANTINE_UNPUBLISHABLE)) == 0)
-                refuse(release, "it is a stub: its body is in the topic of deliveries only");
         else if (record->state == QUARANTINE_RELEASED)
                 release->outcome = RELEASE_MADE_BEFORE;
+        else if (record->is_stub && !record->has_delivery)
+                refuse(release, "only the delivery has the body: %s",
+                       quarantine_describe_doubt(quarantine, record, clause));
         else if (record->earlier_copy.partition >= 0)
                 refuse(release, "the same delivery is in quarantine as %s, too",
                        release_id_format(&record->earlier_copy, id));

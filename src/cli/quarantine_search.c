@@ -178,8 +178,8 @@ check_place(const struct quarantine_search *search, const struct quarantine_reco
              i < n && compare_places(search->by_place[i], found) == 0; i++) {
                 struct quarantine_record *record = search->by_place[i];
 
-                record->doubt = quarantine_compare_identities(record, found) != 0
-                                    ? QUARANTINE_DOUBT_OTHER_RECORD
+                record->has_delivery = quarantine_compare_identities(record, found) == 0;
+                record->doubt = !record->has_delivery ? QUARANTINE_DOUBT_OTHER_RECORD
                                 : record->may_be_lost ? QUARANTINE_DOUBT_PARTLY_DELETED
                                                       : QUARANTINE_DOUBT_NONE;
         }
@@ -295,13 +295,13 @@ decide_together(struct quarantine_record **records, size_t n)
 
         for (size_t i = 0; i < n; i++) {
                 decide_state(records[i]);
-                if (unsure == NULL && !records[i]->is_stub && records[i]->state == QUARANTINE_UNSURE)
+                if (unsure == NULL && records[i]->state == QUARANTINE_UNSURE)
                         unsure = records[i];
         }
         for (size_t i = 0; i < n; i++) {
                 struct quarantine_record *record = records[i];
 
-                if (record->state == QUARANTINE_RELEASED || record->signature_len == 0 || record->is_stub)
+                if (record->state == QUARANTINE_RELEASED || record->signature_len == 0)
                         continue;
                 if (record->state == QUARANTINE_NOT_RELEASED && unsure != NULL) {
                         record->state = QUARANTINE_UNSURE;

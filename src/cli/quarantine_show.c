@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine.h"
@@ -18,8 +19,17 @@ static int as_json, as_raw;
 struct show_view {
         const struct quarantine *quarantine;
         const struct quarantine_record *record;
+        char *body; /* NULL until it is read */
+        size_t len;
         int is_shown;
 };
+
+/* Return whether the body is still in Kafka. */
+static int
+has_body(const struct quarantine_record *record)
+{
+        return !record->is_stub || record->has_delivery;
+}
 
 static void
 print_line(const char *name, const char *text)
@@ -58,10 +68,26 @@ print_release(const struct show_view *view)
 }
 
 static void
+print_body(const struct show_view *view)
+{
+        const struct quarantine_record *record = view->record;
+        char text[QUARANTINE_CLAUSE_SIZE];
+
+        if (view->body == NULL) {
+                printf("\nno body: %s\n", has_body(record)
+                                              ? "it was deleted before it could be read"
+                                              : quarantine_describe_doubt(view->quarantine, record, text));
+                return;
+        }
+        printf("\nbody%s, %zu bytes\n", record->is_stub ? " of the delivery" : "", view->len);
+        show_record_body(view->body, view->len);
+}
+
+static void
 print_text(const struct show_view *view, const rd_kafka_message_t *message)
 {
         const struct quarantine_record *record = view->record;
-        char id[RELEASE_ID_SIZE], when[CLOCK_RFC3339_SIZE], stub[QUARANTINE_CLAUSE_SIZE];
+        char id[RELEASE_ID_SIZE], when[CLOCK_RFC3339_SIZE];
 
         print_line("id", release_id_format(&record->id, id));
         print_line("quarantined", clock_format_ms(record->timestamp_ms, when));
@@ -74,12 +100,7 @@ print_text(const struct show_view *view, const rd_kafka_message_t *message)
         print_release(view);
         printf("\nheaders\n");
         show_record_headers(message);
-        if (record->is_stub) {
-                printf("\nno body: %s\n", quarantine_describe_stub(view->quarantine, record, stub));
-        } else {
-                printf("\nbody, %zu bytes\n", message->len);
-                show_record_body(message->payload, message->len);
-        }
+        print_body(view);
 }
 
 static void
@@ -89,9 +110,23 @@ print_json(const struct show_view *view, const rd_kafka_message_t *message)
 
         json_open_object(json, NULL);
         quarantine_put_members(json, view->record);
-        show_record_members(json, message);
+        show_record_members(json, message, view->body, view->len);
         json_close_object(json);
         json_print(json);
+}
+
+static enum range_answer
+on_body(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+{
+        struct show_view *view = arg;
+
+        (void)index;
+        (void)error;
+        view->body = mem_alloc(message->len + 1);
+        view->len = message->len;
+        if (message->len > 0)
+                memcpy(view->body, message->payload, message->len);
+        return RANGE_ENOUGH;
 }
 
 static enum range_answer
@@ -101,32 +136,68 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
 
         (void)index;
         (void)error;
+        (as_json ? print_json : print_text)(view, message);
         view->is_shown = 1;
-        if (as_raw && message->len > 0)
-                (void)fwrite(message->payload, 1, message->len, stdout);
-        else if (!as_raw)
-                (as_json ? print_json : print_text)(view, message);
         return RANGE_ENOUGH;
 }
 
-/* Read the record again, with its body, and print it. */
+/* Read the record at a place. Returns 0, or an exit status after printing the reason. */
 static int
-show_record(const struct quarantine *quarantine)
+read_place(struct show_view *view, const char *topic, const struct release_id *place, range_record *on_each)
+{
+        const struct quarantine *quarantine = view->quarantine;
+        struct range range = {.topic = topic,
+                              .partition = place->partition,
+                              .from = place->offset,
+                              .to = place->offset + 1};
+        struct error error;
+
+        return kafka_access_status(range_read(quarantine->config, quarantine->query->bootstrap, &range, 1,
+                                              on_each, view, &error),
+                                   &error);
+}
+
+static int
+print_raw(const struct show_view *view)
+{
+        char doubt[QUARANTINE_CLAUSE_SIZE];
+
+        if (view->body != NULL)
+                (void)fwrite(view->body, 1, view->len, stdout);
+        else if (has_body(view->record))
+                return command_fail(EX_NOINPUT, "the record was deleted before it could be shown");
+        else
+                return command_fail(EX_NOINPUT, "only the delivery has the body: %s",
+                                    quarantine_describe_doubt(view->quarantine, view->record, doubt));
+        return 0;
+}
+
+static int
+print_record(struct show_view *view)
+{
+        int status =
+            read_place(view, view->quarantine->config->quarantine_topic, &view->record->id, on_record);
+
+        if (status == 0 && !view->is_shown)
+                return command_fail(EX_NOINPUT, "the record was deleted before it could be shown");
+        return status;
+}
+
+/* Read the body, and print it, alone or with the record. */
+static int
+show(const struct quarantine *quarantine)
 {
         const struct quarantine_record *record = &quarantine->records[0];
-        struct show_view view = {quarantine, record, 0};
-        struct range range = {.topic = quarantine->config->quarantine_topic,
-                              .partition = record->id.partition,
-                              .from = record->id.offset,
-                              .to = record->id.offset + 1};
-        struct error error;
-        enum range_result result =
-            range_read(quarantine->config, quarantine->query->bootstrap, &range, 1, on_record, &view, &error);
+        struct show_view view = {.quarantine = quarantine, .record = record};
+        int status = 0;
 
-        if (result != RANGE_DONE)
-                return kafka_access_status(result, &error);
-        return view.is_shown ? 0
-                             : command_fail(EX_NOINPUT, "the record was deleted before it could be shown");
+        if (has_body(record))
+                status = read_place(&view, quarantine_body_topic(quarantine, record),
+                                    quarantine_body_place(record), on_body);
+        if (status == 0)
+                status = as_raw ? print_raw(&view) : print_record(&view);
+        free(view.body);
+        return status;
 }
 
 static int
@@ -145,14 +216,10 @@ static int
 run(const struct config *config)
 {
         struct quarantine quarantine;
-        char stub[QUARANTINE_CLAUSE_SIZE];
         int status = quarantine_load(&quarantine, config, &query);
 
-        if (status == 0 && as_raw && quarantine.records[0].is_stub)
-                status = command_fail(EX_NOINPUT, "%s",
-                                      quarantine_describe_stub(&quarantine, &quarantine.records[0], stub));
         if (status == 0)
-                status = show_record(&quarantine);
+                status = show(&quarantine);
         quarantine_clear(&quarantine);
         free(query.ids);
         return status;

@@ -125,10 +125,11 @@ put_headers(struct json_writer *json, const rd_kafka_message_t *message)
 }
 
 void
-show_record_members(struct json_writer *json, const rd_kafka_message_t *message)
+show_record_members(struct json_writer *json, const rd_kafka_message_t *message, const char *value,
+                    size_t len)
 {
         put_headers(json, message);
-        json_bytes(json, "value", message->payload, message->len);
+        json_bytes(json, "value", value, len);
 }
 
 void
@@ -143,7 +144,7 @@ show_record_json(const rd_kafka_message_t *message)
         json_number(json, "offset", message->offset);
         json_member(json, "timestamp", format_timestamp(message, when));
         json_bytes(json, "key", message->key, message->key_len);
-        show_record_members(json, message);
+        show_record_members(json, message, message->payload, message->len);
         json_close_object(json);
         json_print(json);
 }

@@ -25,7 +25,8 @@ void show_record_body(const char *body, size_t len);
 /* Print a record as a JSON object on one line. */
 void show_record_json(const rd_kafka_message_t *message);
 
-/* Add the members `headers` and `value` of a record to an open JSON object. */
-void show_record_members(struct json_writer *json, const rd_kafka_message_t *message);
+/* Add the members `headers`, those of a record, and `value` to an open JSON object. */
+void show_record_members(struct json_writer *json, const rd_kafka_message_t *message, const char *value,
+                         size_t len);
 
 #endif

@@ -1,51 +1,118 @@
-"""gatepost quarantine: the stub of a delivery that no topic accepts has no body."""
+"""gatepost quarantine: a stub, which has no body, is shown and released with the body of its delivery."""
 
-import json
+import subprocess
 
 import pytest
 
-from audit_side import by_hand
+from audit_side import audit, by_hand, drop_first
+from daemon import ENVIRONMENT
+from installation import BUILD
 from kafka_side import Record
 from quarantine_side import Quarantine
 from signing import Delivery, event_body
 
 EX_DATAERR, EX_NOINPUT = 65, 66
+SMALL, LARGE = "4000", "2000000"
+
+
+def limit(kafka, size):
+    """Let the topics of events take records of at most this size."""
+    for topic in kafka.topics():
+        if topic not in (kafka.deliveries, kafka.quarantine):
+            kafka.configure(topic, "max.message.bytes", size)
 
 
 @pytest.fixture
 def stub(installation):
-    """An installation with a stub and its delivery."""
+    """A running installation whose topics refused a delivery, with that delivery and the ID of its stub."""
+    installation.create_topics(partitions=2)
+    quarantine = Quarantine(installation, installation.start())
+    limit(installation.kafka, SMALL)  # a gateway that starts would refuse these topics
+    quarantine.delivery = Delivery(event_body(text="x" * 10000))
+    quarantine.daemon.accept()
+    quarantine.id = quarantine.send(quarantine.delivery)
+    (record,) = quarantine.quarantined(quarantine.delivery.delivery_id)
+    assert record.header("gatepost-reason") == "unpublishable" and record.value in (b"", None)
+    return quarantine
+
+
+def test_stub_is_shown_with_the_body_of_its_delivery(stub):
+    entry = stub.entry(stub.delivery.delivery_id)
+    assert (entry["reason"], entry["released"]) == ("unpublishable", False)
+    (delivery,) = stub.deliveries(stub.delivery.delivery_id)
+    text = stub.run("show", stub.id).stdout
+    assert f"\ndelivery     {delivery.partition}/{delivery.offset} of {stub.kafka.deliveries}\n" in text
+    assert text.endswith(f"\nbody of the delivery, {len(stub.delivery.body)} bytes\n{stub.delivery.body.decode()}\n")
+    assert stub.json("show", stub.id)["value"].encode() == stub.delivery.body
+    done = subprocess.run([BUILD / "gatepost", "-c", stub.daemon.config.write("raw.conf"), "quarantine", "show", "--raw", stub.id],
+                          env=ENVIRONMENT, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, stub.delivery.body), done.stderr
+
+
+def test_release_after_enlarging_the_topics_publishes_the_body_once(stub):
+    assert stub.run("release", stub.id, "--dry-run").stdout.endswith("if that topic accepts it now\n")
+    limit(stub.kafka, LARGE)
+    outcome, = stub.release(stub.id)
+    assert (outcome["outcome"], outcome["topic"]) == ("released", f"{stub.kafka.prefix}.invoice.accepted")
+    (event,) = stub.published(stub.delivery.delivery_id)
+    assert (event.value, event.header("ce_id")) == (stub.delivery.body, f"{stub.delivery.delivery_id}.{stub.id}")
+    outcome, = stub.release("--reason", "unpublishable")
+    assert outcome["outcome"] == "released-before"
+    assert len(stub.published(stub.delivery.delivery_id)) == 1
+    assert audit(stub.installation, config=stub.daemon.config).faults == (0, 0, 0)
+
+
+def test_release_that_is_refused_again_comes_back_as_a_stub_that_can_be_released(stub):
+    stub.release(stub.id)
+    entry = stub.entry(stub.delivery.delivery_id)
+    assert entry["released"] is True and entry["cameBackAs"] not in (None, stub.id)
+    assert stub.published(stub.delivery.delivery_id) == []
+    limit(stub.kafka, LARGE)
+    outcome, = stub.release(entry["cameBackAs"])
+    assert outcome["outcome"] == "released"
+    (event,) = stub.published(stub.delivery.delivery_id)
+    assert event.value == stub.delivery.body
+
+
+def test_release_by_reason_releases_stubs_in_any_order(stub):
+    more = [Delivery(event_body(text=str(i) * 8000)) for i in range(6)]
+    for delivery in more:
+        stub.send(delivery)
+    limit(stub.kafka, LARGE)
+    assert [each["outcome"] for each in stub.release("--reason", "unpublishable")] == ["released"] * 7
+    for delivery in [stub.delivery, *more]:
+        (event,) = stub.published(delivery.delivery_id)
+        assert event.value == delivery.body
+
+
+def test_body_beyond_max_body_is_refused_with_the_remedy(stub):
+    stub.daemon.config["receiver"]["max_body"] = "5KiB"
+    outcome, = stub.release(stub.id, expect=EX_DATAERR)
+    assert outcome["outcome"] == "refused" and "max_body in [receiver] of this configuration is 5120: raise it" in outcome["why"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--force"], ["--dry-run"]])
+def test_stub_whose_delivery_is_gone_is_refused(stub, arguments):
+    stub.daemon.stop()
+    (delivery,) = stub.deliveries(stub.delivery.delivery_id)
+    drop_first(stub.kafka, stub.kafka.deliveries, delivery.offset + 1, delivery.partition)
+    outcome, = stub.json("release", stub.id, *arguments, expect=EX_DATAERR)
+    assert outcome["outcome"] == "refused" and outcome["why"].startswith("only the delivery has the body: ")
+    assert outcome["why"].endswith(f"and {stub.kafka.deliveries} no longer has it")
+    assert "\nno body: its delivery was at " in stub.run("show", stub.id).stdout
+    done = stub.run("show", "--raw", stub.id, expect=EX_NOINPUT)
+    assert done.stdout == "" and "only the delivery has the body" in done.stderr
+
+
+def test_stub_with_another_delivery_at_its_place_is_refused(installation):
+    """As after the topic of deliveries was recreated."""
     installation.create_topics(partitions=1)
     daemon = installation.daemon()
-    delivery = Delivery(event_body(text="x" * 1000))
-    installation.kafka.append([Delivery(), delivery])
+    delivery = Delivery()
+    installation.kafka.append([Delivery(), Delivery()])
     headers = [("gatepost-source", b"invoicing"), ("gatepost-signature", delivery.signature.encode()),
                ("gatepost-reason", b"unpublishable"), ("gatepost-detail", b"Broker: Message size too large"),
                ("gatepost-partition", b"0"), ("gatepost-offset", b"1")]
     by_hand(installation.kafka, [Record(installation.kafka.quarantine, 0, 0, delivery.delivery_id.encode(), b"", headers)])
-    quarantine = Quarantine(installation, daemon)
-    quarantine.delivery = delivery
-    return quarantine
-
-
-def test_stub_is_listed_and_shown_with_the_location_of_its_body(stub):
-    entry, = stub.list()
-    assert (entry["reason"], entry["released"]) == ("unpublishable", False)
-    assert entry["delivery"] == {"partition": 0, "offset": 1} and entry["deliveryId"] == stub.delivery.delivery_id
-    text = stub.run("show", "0-0").stdout
-    assert text.endswith(f"\nno body: its body is not in quarantine but at 0/1 of {stub.kafka.deliveries}\n")
-    assert "body, 0 bytes" not in text
-
-
-def test_raw_body_of_a_stub_exits_66(stub):
-    done = stub.run("show", "--raw", "0-0", expect=EX_NOINPUT)
-    assert done.stdout == "" and f"but at 0/1 of {stub.kafka.deliveries}" in done.stderr
-
-
-@pytest.mark.parametrize("arguments", [["0-0"], ["0-0", "--force"], ["0-0", "--dry-run"]])
-def test_release_of_a_stub_is_refused_with_the_remedy(stub, arguments):
-    ends = stub.kafka.ends(stub.kafka.deliveries)
-    outcome, = json.loads(stub.run("release", *arguments, "--json", expect=EX_DATAERR).stdout)
-    assert outcome["outcome"] == "refused"
-    assert f"at 0/1 of {stub.kafka.deliveries}; " in outcome["why"] and "gatepost send" in outcome["why"]
-    assert stub.kafka.ends(stub.kafka.deliveries) == ends
+    outcome, = Quarantine(installation, daemon).json("release", "0-0", expect=EX_DATAERR)
+    assert outcome["why"].startswith("only the delivery has the body: ") and "has another record there" in outcome["why"]
