@@ -18,6 +18,7 @@ KIB = 1024
 BODY = event_body().ljust(250 * KIB)
 ROOM = 8  # bodies
 SECONDS = 4
+ROUNDS = 5
 
 
 def start(installation, plain_build, authority=None, **options):
@@ -103,12 +104,16 @@ def test_throughput_does_not_collapse_with_many_clients(installation, plain_buil
     authority = Authority(tmp_path) if tls else None
     load = Load(start(installation, plain_build, authority, max_connections="1000"), authority)
     load.run(6, 1)
-    rates = {}
-    for clients in (6, 32, 128):
-        rates[clients] = load.run(clients)
-        print(f"clients={clients} accepted/s={rates[clients]:.0f} refused={load.refused} p99={load.p99():.3f} s")
-    # Measured: 1.4 times as fast. The bound is a quarter because machines are shared; evicting bodies made it a hundredth.
-    assert rates[32] > 0.25 * rates[6] and rates[128] > 0.25 * rates[6], rates
+    rounds = []
+    # A collapse is in every round; other work on the machine, which takes the time of one load only, is not.
+    for _ in range(ROUNDS):
+        rates = {clients: load.run(clients) for clients in (6, 32, 128)}
+        rounds.append(rates)
+        print(f"accepted/s={rates} refused={load.refused} p99={load.p99():.3f} s")
+        # Measured: 1.4 times as fast. The bound is a quarter because machines are shared; evicting bodies made it a hundredth.
+        if min(rates[32], rates[128]) > 0.25 * rates[6]:
+            return
+    raise AssertionError(f"accepted in a second, by clients: {rounds}")
 
 
 @contextlib.contextmanager
