@@ -258,6 +258,48 @@ report_other_file(struct doctor *doctor, const char *other)
         free(text);
 }
 
+/* Return the name that the daemon has for a source with this path, if the file has none of it; or NULL. */
+static const char *
+earlier_name(const struct doctor *doctor, const struct config_source *source)
+{
+        const struct json_value *each;
+
+        for (each = first_of(doctor, "sources"); each != NULL; each = each->next) {
+                const char *name = json_tree_text(each, "name"), *path = json_tree_text(each, "path");
+
+                if (name != NULL && path != NULL && strcmp(path, source->path) == 0 &&
+                    config_find_source(doctor->config, name, strlen(name)) == NULL)
+                        return name;
+        }
+        return NULL;
+}
+
+/* Return what to do before the daemon loads a file that has changed: ", first ...", or "". */
+static const char *
+before_reload(const struct doctor *doctor, const char *path)
+{
+        static char text[PATH_MAX + 200];
+        const struct config *config = doctor->config;
+
+        text[0] = '\0';
+        for (size_t i = 0; i < config->n_sources; i++) {
+                const struct config_source *source = &config->sources[i];
+                const char *earlier = earlier_name(doctor, source);
+
+                if (earlier != NULL)
+                        (void)snprintf(text, sizeof(text),
+                                       ", but first give [source %s] its previous name %.64s: otherwise "
+                                       "repeats of its deliveries are published again",
+                                       source->name, earlier);
+                else if (source->n_keys == 1 && source->n_secret_files == 1 &&
+                         strcmp(source->secret_files[0].path, path) == 0)
+                        (void)snprintf(text, sizeof(text),
+                                       ", but first see that the service signs with this secret: deliveries "
+                                       "signed with the previous one are refused then");
+        }
+        return text;
+}
+
 /* Report which file the daemon has not read as it is now. Returns whether there is one. */
 static int
 report_changed(struct doctor *doctor)
@@ -278,14 +320,14 @@ report_changed(struct doctor *doctor)
         else if (changed != NULL && was_loaded_since(doctor, changed))
                 doctor_warn(
                     doctor,
-                    "gatepostd has not loaded %s as it is now: systemctl reload @UNIT@; if this stays "
+                    "gatepostd has not loaded %s as it is now: systemctl reload @UNIT@%s; if this stays "
                     "after a reload, gatepostd sees another file at that path, as in a container with "
                     "a bind mount of this file alone, which keeps the old one: %s; or it has refused "
                     "the file: see its log",
-                    changed, replace_container(doctor));
+                    changed, before_reload(doctor, changed), replace_container(doctor));
         else if (changed != NULL)
-                doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload @UNIT@",
-                            changed);
+                doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload @UNIT@%s",
+                            changed, before_reload(doctor, changed));
         return of_kafka != NULL || changed != NULL;
 }
 

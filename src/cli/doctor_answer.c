@@ -23,6 +23,9 @@
         "(add secrets and ids, rather than replace them; a router with verify = on quarantines what it " \
         "cannot verify by its own secrets)"
 
+/* The file may be wrong, and what gatepostd has loaded right. */
+#define UNLESS_RIGHT " (if it accepts deliveries of the service, correct the file instead)"
+
 /* What a code of gatepostd means here; the daemon may have another configuration than the file. */
 struct meaning {
         const char *code;
@@ -37,16 +40,19 @@ struct meaning {
 static const struct meaning meanings[] = {
     {"VALIDATION_ERROR", EX_CONFIG,
      "the receiver does not find the four headers with the source's header_prefix",
-     "gatepostd runs with another header_prefix for this path than the file has", "header_prefix",
-     "drops headers"},
+     "gatepostd runs with another header_prefix for this path than the file has" UNLESS_RIGHT,
+     "header_prefix", "drops headers"},
     {"INVALID_SIGNATURE", EX_CONFIG, "the receiver refuses the signature by this secret of the configuration",
-     "gatepostd runs with other secrets than the file names", "secret_file", "changes bodies"},
+     "gatepostd runs with other secrets than the file names (if it accepts deliveries of the service, first "
+     "add their secret as another secret_file, or let the service have that of the file: @GATEPOST@ "
+     "subscriptions ensure --rotate)",
+     "secret_file", "changes bodies"},
     {"STALE_TIMESTAMP", EX_CONFIG, "by the receiver's clock, the delivery was not signed now",
      "synchronise the clocks of this machine and the receiver's (timedatectl)", NULL, NULL},
     {"FORBIDDEN", EX_CONFIG, "the receiver does not take this webhook_id of the configuration",
-     "gatepostd runs with other webhook_id than the file", "webhook_id", NULL},
+     "gatepostd runs with other webhook_id than the file" UNLESS_RIGHT, "webhook_id", NULL},
     {"NOT_FOUND", EX_CONFIG, "no source of the receiver has the path that it gets",
-     "gatepostd runs with other paths than the file, or a proxy changes them", "path", NULL},
+     "gatepostd runs with other paths than the file" UNLESS_RIGHT ", or a proxy changes them", "path", NULL},
     {"TOO_MANY_REQUESTS", EX_UNAVAILABLE, "the receiver has refused too many requests from this address",
      "wait some seconds; if it stays, requests of others from this address are refused, too: see the "
      "receiver's log; if it is the address of a proxy, set trusted_proxy in [receiver] to it, and let it "

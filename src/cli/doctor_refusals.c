@@ -231,6 +231,29 @@ report(struct doctor *doctor, const struct summary *summary, int may_be_own)
                 doctor_warn(doctor, "%s", text);
 }
 
+/* Report sources whose secrets a reload has replaced lately: the service may still sign with one of them. */
+static void
+check_secrets(struct doctor *doctor)
+{
+        const struct json_value *each,
+            *sources = json_tree_get(json_tree_get(doctor->status, "configuration"), "sources");
+        char age[NUMBER_TEXT_SIZE];
+
+        for (each = sources == NULL ? NULL : sources->first; each != NULL; each = each->next) {
+                double age_s = doctor_seconds_since(each, "secretsReplacedSeconds");
+                const char *name = json_tree_text(each, "name");
+
+                if (name == NULL || age_s > DOCTOR_RECENT_S)
+                        continue;
+                doctor_begin(doctor, "secrets", "[source %s]", name);
+                doctor_warn(doctor,
+                            "a reload %s ago replaced all secrets: deliveries that the service signs with a "
+                            "previous one are refused; see that it has the present one, or let it: "
+                            "@GATEPOST@ subscriptions ensure --rotate",
+                            format_age(age_s, age));
+        }
+}
+
 void
 doctor_refusals_check(struct doctor *doctor)
 {
@@ -240,6 +263,7 @@ doctor_refusals_check(struct doctor *doctor)
 
         if (refusals == NULL)
                 return; /* not a receiver, or an older daemon */
+        check_secrets(doctor);
         for (const struct json_value *each = refusals->first; each != NULL; each = each->next) {
                 size_t n_own = own_per_run(doctor, each);
                 int is_ours = n_own > 0 && count_of(each) <= (double)(OWN_RUNS * n_own);

@@ -228,7 +228,13 @@ report_absence(struct doctor *doctor, const struct config_listen *listen, enum d
                     "%s: nothing listens there; gatepostd runs, but not with this `listen` of [%s], which "
                     "only a restart applies, or a socket unit has another address%s",
                     error->text, is_admin ? "admin" : "receiver", doubt(doctor, listen, sight));
-                doctor_remedy(doctor, "%s", move == NULL ? doctor_restart(doctor) : move);
+                doctor_remedy(
+                    doctor, "%s%s",
+                    is_admin && move == NULL
+                        ? "if gatepostd-admin.socket is enabled, give its ListenStream the address of "
+                          "`listen` in [admin] (systemctl edit gatepostd-admin.socket); then: "
+                        : "",
+                    move == NULL ? doctor_restart(doctor) : move);
         } else {
                 doctor_fail(
                     doctor, EX_UNAVAILABLE,

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "config/restart.h"
+#include "model/signature.h"
 
 static void
 note_restart_needed(const char *section, const char *name, void *arg)
@@ -26,6 +27,61 @@ log_moved_deliveries(const struct config *first, const struct config *next)
                 log_warning("deliveries that are not routed before the restart may stay in the present topic "
                             "topic=%s brokers=%s",
                             first->deliveries_topic, log_quote(config_brokers(first), quoted));
+}
+
+/* Whether one of the secrets of a source is one of another source. */
+static int
+shares_secret(const struct config_source *source, const struct config_source *other)
+{
+        uint8_t signature[SIGNATURE_SIZE];
+
+        for (size_t i = 0; i < source->n_keys; i++) {
+                if (signature_compute(source->keys[i], "0", "", 0, signature) == 0 &&
+                    signature_verify(other->keys, other->n_keys, "0", "", 0, signature) > 0)
+                        return 1;
+        }
+        return 0;
+}
+
+/* Return the source of `earlier` that has another name in `next`, where `source` has its path; or NULL. */
+static const struct config_source *
+find_earlier_name(const struct config *earlier, const struct config *next, const struct config_source *source)
+{
+        for (size_t i = 0; i < earlier->n_sources; i++) {
+                const struct config_source *each = &earlier->sources[i];
+
+                if (strcmp(each->path, source->path) == 0 &&
+                    config_find_source(next, each->name, strlen(each->name)) == NULL)
+                        return each;
+        }
+        return NULL;
+}
+
+/* Log which deliveries, signed or sent before, the sources no longer take or recognise. */
+static void
+note_sources(const struct config *newest, struct config *next)
+{
+        for (size_t i = 0; i < next->n_sources; i++) {
+                struct config_source *source = &next->sources[i];
+                const struct config_source *earlier =
+                    config_find_source(newest, source->name, strlen(source->name));
+
+                if (earlier == NULL) {
+                        earlier = find_earlier_name(newest, next, source);
+                        if (earlier != NULL)
+                                log_warning("source has another name; repeats of deliveries that were "
+                                            "published under the previous name are published again "
+                                            "source=%s previous=%s",
+                                            source->name, earlier->name);
+                } else if (shares_secret(source, earlier)) {
+                        source->replaced_s = earlier->replaced_s;
+                } else {
+                        source->replaced_s = clock_now_ms() / 1000;
+                        log_warning("all secrets of a source were replaced; deliveries signed with a "
+                                    "previous one are refused from now on source=%s",
+                                    source->name);
+                }
+        }
 }
 
 /* A file without a name is mounted alone, and the one that has its name now is not seen. */
@@ -143,6 +199,8 @@ check(struct reload *reload, struct config *next)
         }
         if (result == 0 && (first->roles & CONFIG_ROUTER))
                 result = probe_check_new_topics(reload->probe, newest, next, &reload->cancelled, error);
+        if (result == 0)
+                note_sources(newest, next);
         config_free(newest);
         return result;
 }

@@ -30,6 +30,7 @@ put_source(struct status_writer *writer, const struct config_source *source)
         status_writer_text(writer, "path", source->path);
         status_writer_text(writer, "headerPrefix", source->header_prefix);
         json_number(writer->json, "secrets", (int64_t)source->n_keys);
+        status_writer_time(writer, "secretsReplacedSeconds", (uint64_t)source->replaced_s);
         json_number(writer->json, "webhookIds", (int64_t)source->n_webhook_ids);
         status_writer_fraction(writer, "toleranceSeconds", (double)source->tolerance_ms / 1000);
         json_flag(writer->json, "replayGuard", source->replay_guard);

@@ -47,7 +47,8 @@ def test_edit_that_only_a_restart_applies(installation, daemon, reason, options)
     assert configuration_line(checkup) == (
         f"! daemon configuration: gatepostd has not loaded {file} as it is now: the last reload was refused: {reason}; only a restart applies it: "
         "systemctl restart gatepostd")
-    assert checkup.lines[-1].endswith(f"remedy: gatepostd runs with other secrets than the file names: {SEE}")
+    assert "remedy: gatepostd runs with other secrets than the file names (" in checkup.lines[-1]
+    assert checkup.lines[-1].endswith(f"subscriptions ensure --rotate): {SEE}")
     shown = " ".join(installation.gatepost("status", config=file).stdout.split())
     assert re.search(rf" the last reload was refused, \d+ s ago {re.escape(reason)} ", shown), shown
     daemon.stop()
@@ -126,6 +127,35 @@ def test_admin_endpoint_that_has_moved(installation, has_spool):
     assert f"✓ listen {config['receiver']['listen']}: gatepostd answers" in checkup.lines
     assert checkup.lines[-1].partition("nothing listens there; ")[2] == (
         "gatepostd runs, but not with this `listen` of [admin], which only a restart applies, or a socket unit has another address, or the socket was "
-        "deleted; remedy: systemctl restart gatepostd" + has_spool * f"; if `spool` was changed before, then drain the old directory: gatepost -c {file} spool drain DIR")
+        "deleted; remedy: if gatepostd-admin.socket is enabled, give its ListenStream the address of `listen` in [admin] (systemctl edit "
+        "gatepostd-admin.socket); then: systemctl restart gatepostd" + has_spool * f"; if `spool` was changed before, then drain the old directory: gatepost -c {file} spool drain DIR")
     daemon.stop()
     assert "remedy: start it: systemctl start gatepostd" in examine(installation, file).lines[-1]
+
+
+def test_replaced_secret_is_said_before_and_after_the_reload(installation, daemon):
+    """While the service signs with the previous secret, the remedy is not a reload, which would refuse its deliveries."""
+    file = pathlib.Path(daemon.config["source invoicing"]["secret_file"])
+    file.write_bytes(KEY)
+    checkup = examine(installation, file_of(daemon))
+    assert configuration_line(checkup).endswith(
+        f"gatepostd has not loaded {file} as it is now: systemctl reload gatepostd, but first see that the service signs with this "
+        "secret: deliveries signed with the previous one are refused then")
+    assert "(if it accepts deliveries of the service, first add their secret as another secret_file" in checkup.lines[-1]
+    assert "all secrets of a source were replaced" in reload(daemon)
+    (line,) = [line for line in examine(installation, file_of(daemon)).lines if line.startswith("! secrets ")]
+    assert "a reload " in line and "replaced all secrets" in line
+    config = daemon.config
+    config["source invoicing"]["secret_file"] = [str(file), config.secret_file("more", b"one more secret, long enough")]
+    assert "secrets of a source" not in reload(daemon)
+    assert any(line.startswith("! secrets ") for line in examine(installation, file_of(daemon)).lines)
+
+
+def test_source_with_another_name_is_said_before_and_after_the_reload(installation, daemon):
+    source = daemon.config.sections.pop("source invoicing")
+    daemon.config.sections["source einvoices"] = source | {"header_prefix": "x-invoicing"}
+    daemon.config.write(f"{daemon.name}.conf")
+    line = configuration_line(examine(installation, file_of(daemon)))
+    assert line.endswith("systemctl reload gatepostd, but first give [source einvoices] its previous name invoicing: otherwise repeats "
+                         "of its deliveries are published again")
+    assert "source has another name; repeats of deliveries" in reload(daemon)
