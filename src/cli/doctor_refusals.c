@@ -310,6 +310,28 @@ report_added(struct doctor *doctor, const struct json_value *added, uint64_t win
                            until));
 }
 
+/* Report pointers that have found nothing in any event: they are probably wrong. */
+static void
+check_lookups(struct doctor *doctor)
+{
+        const struct json_value *lookups = json_tree_get(doctor->status, "lookups"), *each;
+
+        for (each = lookups == NULL ? NULL : lookups->first; each != NULL; each = each->next) {
+                const char *source = json_tree_text(each, "source"), *option = json_tree_text(each, "option");
+                double missing = status_number(each, "missing");
+
+                if (source == NULL || option == NULL || missing == 0 || status_number(each, "found") > 0)
+                        continue;
+                doctor_begin(doctor, "events", "[source %s]", source);
+                doctor_warn(
+                    doctor,
+                    "`%s` has found nothing in the bodies of %.0f event%s since the start of gatepostd, "
+                    "so that %s; see whether the JSON pointer is right: @GATEPOST@ tail shows bodies",
+                    option, missing, missing == 1 ? "" : "s",
+                    strcmp(option, "key") == 0 ? "their key is the delivery-id" : "they have no ce_subject");
+        }
+}
+
 void
 doctor_losses_check(struct doctor *doctor)
 {
@@ -321,6 +343,7 @@ doctor_losses_check(struct doctor *doctor)
 
         if (json_tree_get(doctor->status, "deletedBeforeRouting") == NULL)
                 return; /* not a router, or an older daemon */
+        check_lookups(doctor);
         if (added != NULL)
                 report_added(doctor, added, window_ms);
         doctor_begin(doctor, "losses", "%s", "");

@@ -259,12 +259,22 @@ metrics_count_decisions(struct metrics *metrics, const char *source, const struc
         add(&counters->duplicates, decisions->duplicates);
         for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
                 add(&counters->quarantined[r], decisions->quarantined[r]);
+        for (size_t l = 0; l < EVENT_LOOKUP_N; l++) {
+                add(&counters->found[l], decisions->found[l]);
+                add(&counters->missing[l], decisions->missing[l]);
+        }
 }
 
 void
 metrics_count_tests(struct metrics *metrics, uint64_t n)
 {
         add(&metrics->tests, n);
+}
+
+const char *
+metrics_lookup_name(size_t lookup)
+{
+        return lookup == EVENT_LOOKUP_KEY ? "key" : "subject";
 }
 
 uint64_t

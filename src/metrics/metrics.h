@@ -15,6 +15,7 @@
 #include "metrics/recent.h"
 #include "metrics/spool_stats.h"
 #include "model/judge.h"
+#include "model/rules.h"
 
 /*
  * The metrics of the process, for /metrics and /status. Counters are atomic: any thread may count, any thread
@@ -88,6 +89,8 @@ struct metrics_decisions {
         uint64_t *events; /* published, for each rule of the topic table */
         uint64_t duplicates;
         uint64_t quarantined[QUARANTINE_N_REASONS];
+        uint64_t found[EVENT_LOOKUP_N],
+            missing[EVENT_LOOKUP_N]; /* of the events, by pointers of the source */
 };
 
 /*

@@ -324,11 +324,31 @@ render_events(const struct metrics *metrics, FILE *out)
 }
 
 static void
+render_lookups(const struct metrics *metrics, FILE *out)
+{
+        exposition_head(out, "gatepost_event_lookups_total", "counter",
+                        "Events whose key or subject a JSON pointer has found in the body, or not.");
+        for (const struct metrics_source *each = atomic_load(&metrics->sources); each != NULL;
+             each = atomic_load(&each->next)) {
+                for (size_t l = 0; l < EVENT_LOOKUP_N && each->name[0] != '\0'; l++)
+                        fprintf(
+                            out,
+                            "gatepost_event_lookups_total{source=\"%s\",option=\"%s\",result=\"found\"} "
+                            "%" PRIu64 "\n"
+                            "gatepost_event_lookups_total{source=\"%s\",option=\"%s\",result=\"missing\"} "
+                            "%" PRIu64 "\n",
+                            each->name, metrics_lookup_name(l), metrics_get(&each->found[l]), each->name,
+                            metrics_lookup_name(l), metrics_get(&each->missing[l]));
+        }
+}
+
+static void
 render_decisions(const struct metrics *metrics, FILE *out)
 {
         const struct metrics_source *first = atomic_load(&metrics->sources);
 
         render_events(metrics, out);
+        render_lookups(metrics, out);
         exposition_head(
             out, "gatepost_duplicates_total", "counter",
             "Duplicate deliveries dropped, by source; empty for a source that is not configured.");

@@ -30,6 +30,7 @@ struct metrics_source {
         counter requests[OUTCOME_N];
         counter duplicates;
         counter quarantined[QUARANTINE_N_REASONS];
+        counter found[EVENT_LOOKUP_N], missing[EVENT_LOOKUP_N];
 };
 
 /* Events of a kind that belong to one source. */
@@ -122,6 +123,9 @@ metrics_get(const counter *count)
 {
         return atomic_load_explicit(count, memory_order_relaxed);
 }
+
+/* Return the option with the pointer of a lookup: key or subject. */
+const char *metrics_lookup_name(size_t lookup);
 
 /* Return the number of events of a kind from all sources. */
 uint64_t metrics_events_of(const struct metrics_kind *kind);

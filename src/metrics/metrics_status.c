@@ -253,6 +253,31 @@ put_events(struct status_writer *writer)
         json_close_object(writer->json);
 }
 
+/* What pointers have looked up, of sources that have some. */
+static void
+put_lookups(struct status_writer *writer)
+{
+        const struct metrics_source *each = atomic_load(&writer->metrics->sources);
+
+        json_open_array(writer->json, "lookups");
+        for (; each != NULL; each = atomic_load(&each->next)) {
+                for (size_t l = 0; l < EVENT_LOOKUP_N; l++) {
+                        uint64_t found = metrics_get(&each->found[l]),
+                                 missing = metrics_get(&each->missing[l]);
+
+                        if (found + missing == 0)
+                                continue;
+                        json_open_object(writer->json, NULL);
+                        status_writer_text(writer, "source", each->name);
+                        status_writer_text(writer, "option", metrics_lookup_name(l));
+                        status_writer_count(writer, "found", found);
+                        status_writer_count(writer, "missing", missing);
+                        json_close_object(writer->json);
+                }
+        }
+        json_close_array(writer->json);
+}
+
 static void
 put_decisions(struct status_writer *writer)
 {
@@ -265,6 +290,7 @@ put_decisions(struct status_writer *writer)
                         quarantined[r] += metrics_get(&each->quarantined[r]);
         }
         put_events(writer);
+        put_lookups(writer);
         status_writer_count(writer, "duplicates", duplicates);
         status_writer_count(writer, "testDeliveries", metrics_get(&writer->metrics->tests));
         json_open_object(writer->json, "quarantined");

@@ -9,6 +9,9 @@
 /* The origin of the key of an event's record. */
 enum event_key { EVENT_KEY_KIND, EVENT_KEY_DELIVERY_ID, EVENT_KEY_WEBHOOK_ID, EVENT_KEY_POINTER };
 
+/* What a JSON pointer looks up in bodies, for an event that does without it if it is missing. */
+enum event_lookup { EVENT_LOOKUP_KEY, EVENT_LOOKUP_SUBJECT, EVENT_LOOKUP_N };
+
 /* Longest names, because a record has room for the body and 64 KiB only. */
 #define RULES_SOURCE_MAX 512
 #define RULES_TYPE_PREFIX_MAX 128

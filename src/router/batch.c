@@ -202,6 +202,22 @@ decisions_of(struct batch *batch, const struct config *config, const struct even
         return &batch->decisions[s];
 }
 
+/* Count what the pointers of the source have found in the body of an event. */
+static void
+count_lookups(struct metrics_decisions *decisions, const struct record *record, const struct verdict *verdict)
+{
+        const struct event_rules *rules = verdict->rules;
+
+        if (rules->key_from == EVENT_KEY_POINTER && verdict->key.data != record->key.data)
+                decisions->found[EVENT_LOOKUP_KEY]++;
+        else if (rules->key_from == EVENT_KEY_POINTER)
+                decisions->missing[EVENT_LOOKUP_KEY]++;
+        if (rules->subject.n_segments > 0 && verdict->subject.data != NULL)
+                decisions->found[EVENT_LOOKUP_SUBJECT]++;
+        else if (rules->subject.n_segments > 0)
+                decisions->missing[EVENT_LOOKUP_SUBJECT]++;
+}
+
 int
 batch_add(struct batch *batch, const struct config *config, struct transaction *transaction,
           const struct record *record, rd_kafka_message_t *message, const struct verdict *verdict,
@@ -219,10 +235,12 @@ batch_add(struct batch *batch, const struct config *config, struct transaction *
                 decisions->duplicates++;
         else if (verdict->action == VERDICT_TEST)
                 batch->n_tests++;
-        else if (verdict->action == VERDICT_PUBLISH)
-                decisions->events[verdict->topic->index]++;
-        else
+        else if (verdict->action == VERDICT_QUARANTINE)
                 decisions->quarantined[verdict->reason]++;
+        else {
+                decisions->events[verdict->topic->index]++;
+                count_lookups(decisions, record, verdict);
+        }
         return publish(config, transaction, record, message, verdict, error);
 }
 

@@ -18,7 +18,8 @@ from checkup import EX_OSERR, EX_TEMPFAIL, UTF_8, by_sockets, examine, expect, f
 from daemon import ENVIRONMENT
 from installation import BUILD
 from preload import FakeClock
-from signing import Delivery
+from reloading import reload
+from signing import Delivery, event_body
 
 
 def test_healthy_installation_gets_all_ticks_and_consumers_see_nothing(shared, healthy):
@@ -262,3 +263,24 @@ def test_interrupt_ends_json(installation):
         connection.close()
     assert document["cause"] == "interrupted before the end"
     assert (document["steps"][-1]["name"], document["steps"][-1]["detail"]) == ("delivery", "interrupted")
+
+
+@pytest.mark.parametrize("option, effect", [("key", "so that their key is the delivery-id"), ("subject", "so that they have no ce_subject")])
+def test_pointer_that_finds_nothing_is_a_warning(installation, option, effect):
+    """It is no error: a body may lack it, and then the event does without it."""
+    config = by_sockets(installation)
+    config["source invoicing"][option] = "/data/invoiceId"
+    installation.create_topics()
+    daemon = installation.start(config)
+    deliveries = [Delivery(event_body(invoiceId=number)) for number in ("4711", "4712")]
+    daemon.accept(deliveries[0])
+    installation.kafka.wait_until_routed()
+    (line,) = examine(installation, file_of(daemon), "--no-send").having("!")
+    assert line.startswith(f"! events [source invoicing]: `{option}` has found nothing in the bodies of 1 event since the start of gatepostd, {effect}")
+    config["source invoicing"][option] = "/invoiceId"
+    reload(daemon)
+    daemon.accept(deliveries[1])
+    installation.kafka.wait_until_routed()
+    assert examine(installation, file_of(daemon), "--no-send").having("!") == []
+    assert daemon.metric("gatepost_event_lookups_total", source="invoicing", option=option, result="found") == 1
+    assert daemon.metric("gatepost_event_lookups_total", source="invoicing", option=option, result="missing") == 1
