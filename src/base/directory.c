@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/unit.h"
 
 /* Sync the directory above, in which the name is. */
 static int
@@ -27,16 +28,6 @@ sync_above(const char *path)
         return result;
 }
 
-/* By ProtectSystem=strict of the units, everything but their own directories is read-only for gatepostd. */
-const char *
-directory_remedy(int reason)
-{
-        return reason == EROFS
-                   ? "; if a systemd unit runs gatepostd, create the directory for its user and name it in "
-                     "ReadWritePaths= of the unit (systemctl edit UNIT), else mount the disk writable"
-                   : "";
-}
-
 /* A directory that exists may be new as well: its creator may have died before the sync. */
 int
 directory_make(const char *path, struct error *error)
@@ -45,7 +36,7 @@ directory_make(const char *path, struct error *error)
 
         if (!is_new && errno != EEXIST)
                 return error_set(error, "cannot create the directory %s: %s%s", path, strerror(errno),
-                                 directory_remedy(errno));
+                                 unit_remedy_for_directory(path, errno));
         if (sync_above(path) != 0 && is_new)
                 return error_set(error, "cannot sync the directory above %s: %s", path, strerror(errno));
         return 0;
@@ -70,44 +61,4 @@ directory_lock(int directory)
         (void)close(lock);
         errno = reason;
         return -1;
-}
-
-/* Return an absolute path without empty names, "." and "..", to be freed; the root directory is empty. */
-static char *
-normalize(const char *path)
-{
-        char *normal = mem_alloc(strlen(path) + 2), *end = normal;
-
-        while (*path != '\0') {
-                size_t len = strcspn(path, "/");
-
-                if (len == 2 && memcmp(path, "..", len) == 0) {
-                        while (end > normal && *--end != '/')
-                                ;
-                } else if (len > 1 || (len == 1 && *path != '.')) {
-                        *end++ = '/';
-                        end = mempcpy(end, path, len);
-                }
-                path += len;
-                path += strspn(path, "/");
-        }
-        *end = '\0';
-        return normal;
-}
-
-int
-directory_is_below(const char *path, const char *directory)
-{
-        char *normal = normalize(path);
-        size_t len = strlen(directory);
-        int is_below = strncmp(normal, directory, len) == 0 && (normal[len] == '/' || normal[len] == '\0');
-
-        free(normal);
-        return is_below;
-}
-
-int
-directory_is_temporary(const char *path)
-{
-        return directory_is_below(path, "/tmp") || directory_is_below(path, "/var/tmp");
 }

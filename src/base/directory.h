@@ -19,16 +19,4 @@ int directory_make(const char *path, struct error *error) MUST_CHECK;
  */
 int directory_lock(int directory) MUST_CHECK;
 
-/* Return what makes a directory writable after a failure with this errno, to follow the reason; may be "". */
-const char *directory_remedy(int reason);
-
-/* Return whether an absolute path is a directory or below it, by its name. */
-int directory_is_below(const char *path, const char *directory);
-
-/*
- * Return whether a path is below /tmp or /var/tmp: by PrivateTmp= of the units, gatepostd has these for
- * itself, and systemd deletes them when it stops.
- */
-int directory_is_temporary(const char *path);
-
 #endif

@@ -48,6 +48,10 @@ struct doctor_report {
         char *remedy;
         int status;
         int has_remedy; /* of the last failure */
+        /* Of the first warning that may be why gatepostd does not run; NULL: there is none. */
+        char *suspect;
+        char *suspect_remedy;
+        size_t n_suspects;
 };
 
 struct doctor_broker;
@@ -96,6 +100,12 @@ void doctor_remedy(struct doctor *doctor, const char *remedy, ...) PRINTF_LIKE(2
  * failures keep it, since only the first failure's remedy is printed.
  */
 void doctor_fail_as(struct doctor *doctor, int status, const char *text);
+
+/*
+ * Before the failure because gatepostd does not run: make a warning that may be why the cause, if there
+ * is one.
+ */
+void doctor_blame(struct doctor *doctor);
 
 /*
  * Prepare to report on a file, and print the last line. doctor_report_end() returns the exit status.

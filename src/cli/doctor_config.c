@@ -42,6 +42,21 @@ is_of_certificate(const struct problem *problem)
                strncmp(problem->text, beginnings[1], strlen(beginnings[1])) == 0;
 }
 
+/* Warn of what may be why gatepostd does not run. What to do about it follows the last semicolon. */
+static void
+warn_of_suspect(struct doctor *doctor, const char *text)
+{
+        struct doctor_report *report = &doctor->report;
+        const char *remedy = strrchr(text, ';');
+
+        if (report->n_suspects++ == 0) {
+                report->suspect =
+                    mem_printf("%s %s: %.*s", report->name, report->subject, (int)(remedy - text), text);
+                report->suspect_remedy = mem_strdup(remedy + strlen("; "));
+        }
+        doctor_warn(doctor, "%s", text);
+}
+
 static void
 on_problem(const char *file, const struct problem *problem)
 {
@@ -49,7 +64,9 @@ on_problem(const char *file, const struct problem *problem)
                 doctor_begin(loading, "configuration", "%s", file);
         else
                 doctor_begin(loading, "configuration", "%s:%zu", file, problem->line);
-        if (problem->level == PROBLEM_WARNING) {
+        if (problem->is_hidden) {
+                warn_of_suspect(loading, problem->text);
+        } else if (problem->level == PROBLEM_WARNING) {
                 doctor_warn(loading, "%s", problem->text);
         } else if (strstr(problem->text, strerror(EACCES)) != NULL) {
                 doctor_fail(loading, EX_NOPERM, "%s", problem->text);

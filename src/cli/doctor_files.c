@@ -19,7 +19,7 @@
 #include "cli/doctor_sight.h"
 #include "cli/identity.h"
 #include "cli/status.h"
-#include "config/ini.h"
+#include "config/hidden_paths.h"
 #include "dedup/state_directory.h"
 #include "spool/spool_directory.h"
 
@@ -329,24 +329,6 @@ check_directory(struct doctor *doctor, const struct identity *identity, const ch
         free(copy);
 }
 
-/* Return whether the value of an option is a file that these roles read. */
-static int
-is_file(const struct ini_entry *entry, unsigned roles)
-{
-        static const char *const ends[] = {"_file", ".location"};
-        size_t len = entry->name == NULL ? 0 : strlen(entry->name);
-
-        if (!(roles & CONFIG_RECEIVER) && strcmp(entry->section, "receiver") == 0)
-                return 0;
-        for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-                size_t n = strlen(ends[i]);
-
-                if (len > n && strcmp(entry->name + len - n, ends[i]) == 0)
-                        return entry->value[0] == '/' && strcmp(entry->section, "service") != 0;
-        }
-        return 0;
-}
-
 /* As root: try everything as the daemon's user. */
 static void
 check_all_as(struct doctor *doctor, const struct identity *identity)
@@ -358,7 +340,8 @@ check_all_as(struct doctor *doctor, const struct identity *identity)
         check_file(doctor, identity, doctor->file);
         if (ini_read_file(doctor->file, &ini, &problems) == 0) {
                 for (size_t i = 0; i < ini.n; i++) {
-                        if (is_file(&ini.entries[i], config->roles))
+                        if (hidden_paths_is_file(&ini.entries[i], config->roles) &&
+                            strcmp(ini.entries[i].section, "service") != 0)
                                 check_file(doctor, identity, ini.entries[i].value);
                 }
         }

@@ -305,7 +305,7 @@ doctor_fail(struct doctor *doctor, int status, const char *detail, ...)
         pthread_mutex_lock(&mutex);
         if (report->status == 0)
                 report->status = status;
-        report->has_remedy = report->n_results[DOCTOR_FAILED] > 0;
+        report->has_remedy = report->cause != NULL;
         va_start(args, detail);
         end(report, DOCTOR_FAILED, detail, args);
         va_end(args);
@@ -346,6 +346,23 @@ doctor_fail_as(struct doctor *doctor, int status, const char *text)
         }
         doctor_fail(doctor, status, "%.*s", (int)(at - text), text);
         doctor_remedy(doctor, "%s", at + strlen(marks[i]));
+}
+
+void
+doctor_blame(struct doctor *doctor)
+{
+        struct doctor_report *report = &doctor->report;
+
+        if (report->suspect == NULL || report->cause != NULL)
+                return;
+        doctor_remedy(doctor,
+                      "%s%s, correct %s, and then: systemctl start @UNIT@; if it does not start: journalctl "
+                      "-u @UNIT@",
+                      report->suspect_remedy,
+                      report->n_suspects > 1 ? " (and see the other such warnings)" : "", doctor->file);
+        pthread_mutex_lock(&mutex);
+        report->cause = mem_strdup(report->suspect);
+        pthread_mutex_unlock(&mutex);
 }
 
 static void
@@ -415,6 +432,8 @@ doctor_report_end(struct doctor_report *report)
         free(report->warned);
         free(report->cause);
         free(report->remedy);
+        free(report->suspect);
+        free(report->suspect_remedy);
         free(report->unit);
         free(report->command);
         return report->status;

@@ -9,9 +9,8 @@
 #include <unistd.h>
 
 #include "base/account.h"
-#include "base/compiler.h"
-#include "base/directory.h"
 #include "base/mem.h"
+#include "base/unit.h"
 #include "cli/doctor_daemon.h"
 #include "config/directory_check.h"
 
@@ -147,13 +146,9 @@ doctor_sight_of(const struct doctor *doctor, const char *path)
 int
 doctor_sight_is_private(const char *path)
 {
-        static const char *const hidden[] = {"/home", "/root", "/run/user"};
+        const struct unit_hiding *hiding = unit_hiding(path);
 
-        for (size_t i = 0; i < ARRAY_LEN(hidden); i++) {
-                if (directory_is_below(path, hidden[i]))
-                        return 1;
-        }
-        return 0;
+        return hiding != NULL && !hiding->is_own;
 }
 
 /* Whether the daemon's user is that of the unit, so that it probably runs in it. */
@@ -170,7 +165,7 @@ doctor_sight_hides(const struct identity *identity, const char *path)
                 return 0;
         if (identity->root != NULL)
                 return identity_try_at(identity->root, path, F_OK) == ENOENT;
-        return is_of_unit(identity) && (doctor_sight_is_private(path) || directory_is_temporary(path));
+        return is_of_unit(identity) && unit_hiding(path) != NULL;
 }
 
 int
@@ -178,5 +173,5 @@ doctor_sight_is_read_only(const struct identity *identity, const char *path, con
 {
         if (identity->root != NULL)
                 return identity_try_at(identity->root, on, W_OK) == EROFS && access(on, W_OK) == 0;
-        return is_of_unit(identity) && !directory_is_below(path, STATE_DIRECTORY);
+        return is_of_unit(identity) && !unit_is_below(path, STATE_DIRECTORY);
 }

@@ -6,8 +6,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "base/directory.h"
 #include "base/mem.h"
+#include "base/unit.h"
 #include "cli/doctor_sight.h"
 #include "config/endpoint.h"
 
@@ -92,8 +92,8 @@ is_listed(const struct doctor *doctor, const struct config_listen *listen)
 static void
 report_own(struct doctor *doctor, const struct config_listen *listen, int is_seen)
 {
-        char *first = directory_is_temporary(endpoint_path(listen)) ? explain_move(doctor, listen)
-                      : is_seen                                     ? NULL
+        char *first = unit_has_own(endpoint_path(listen)) ? explain_move(doctor, listen)
+                      : is_seen                           ? NULL
                                 : mem_printf("if it was deleted: %s", doctor_restart(doctor));
 
         doctor_fail(doctor, EX_CONFIG,
@@ -236,6 +236,7 @@ report_absence(struct doctor *doctor, const struct config_listen *listen, enum d
                         : "",
                     move == NULL ? doctor_restart(doctor) : move);
         } else {
+                doctor_blame(doctor);
                 doctor_fail(
                     doctor, EX_UNAVAILABLE,
                     "%s: nothing listens there; gatepostd does not run, or with another configuration, or a "

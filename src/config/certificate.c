@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/unit.h"
 #include "config/secrets.h"
 
 #define DAY_S 86400
@@ -29,7 +30,8 @@ open_file(const char *path, struct stat *st, struct error *error)
         FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
 
         if (in == NULL) {
-                (void)error_set(error, "cannot open %s: %s", path, strerror(errno));
+                (void)error_set(error, "cannot open %s: %s%s", path, strerror(errno),
+                                unit_remedy(path, errno));
                 if (fd >= 0)
                         (void)close(fd);
                 return NULL;

@@ -5,9 +5,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/directory.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/unit.h"
 #include "config/secrets.h"
 
 #define HEADERS_BYTES 65536
@@ -175,7 +175,7 @@ config_receive_needed(const struct config *config, int64_t max_record)
 int
 config_may_be_private(const struct config *config, const char *path)
 {
-        return directory_is_temporary(path) && !directory_is_temporary(config->files[0].path);
+        return unit_has_own(path) && unit_hiding(config->files[0].path) == NULL;
 }
 
 char *

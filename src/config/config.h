@@ -184,7 +184,7 @@ int64_t config_max_record(const struct config *config);
 
 /*
  * Return whether the unit that reads the file may have a directory of its own for a path, which is below /tmp
- * or /var/tmp (PrivateTmp=). A file that is there itself is read by no such unit.
+ * or /var/tmp (PrivateTmp=). A file that the units do not see either is read by none of them.
  */
 int config_may_be_private(const struct config *config, const char *path);
 

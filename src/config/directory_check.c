@@ -8,13 +8,15 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "base/unit.h"
 
 void
 directory_check_note(struct directory_check *check, enum problem_level level, const char *option, size_t line,
                      const char *text)
 {
         char whole[640];
-        const struct problem problem = {level, line, whole, check->section, NULL, option};
+        const struct problem problem = {
+            .level = level, .line = line, .text = whole, .section = check->section, .option = option};
 
         (void)snprintf(whole, sizeof(whole), "%s: %s", option, text);
         check->report(check->config->file, &problem);
@@ -61,11 +63,13 @@ check_parent(struct directory_check *check, const char *parent)
 {
         struct error error;
         struct stat status;
+        const char *remedy;
 
         if (stat(parent, &status) != 0) {
                 if (errno == ENOENT && strcmp(parent, STATE_DIRECTORY) != 0) {
-                        (void)error_set(&error, "%.200s: %s; create it for the user of gatepostd", parent,
-                                        strerror(errno));
+                        remedy = unit_remedy_for_directory(parent, ENOENT);
+                        (void)error_set(&error, "%.200s: %s%s", parent, strerror(ENOENT),
+                                        *remedy == '\0' ? "; create it for the user of gatepostd" : remedy);
                         note(check, PROBLEM_ERROR, &error);
                 }
                 return 0;

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/unit.h"
 #include "config/secrets.h"
 
 #define FILE_MAX (1 << 20)
@@ -301,7 +302,7 @@ report_closed(struct problems *problems, const char *file, int why)
                     "or run the command as a user who is one",
                     strerror(why), group.gr_name, group.gr_name);
         else
-                problems_add(problems, 0, "%s", strerror(why));
+                problems_add(problems, 0, "%s%s", strerror(why), unit_remedy(file, why));
 }
 
 int

@@ -8,6 +8,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include "base/mem.h"
+#include "base/unit.h"
 #include "config/kafka_properties.h"
 #include "config/secrets.h"
 
@@ -113,10 +114,14 @@ add_file(struct config *config, const char *own_name, const char *path, struct e
                         return -1;
                 if (stat(path, &st) == 0) /* which this account need not be allowed to do */
                         config_add_file(config, path, &st, 1);
+                else if (*unit_remedy(path, errno) != '\0')
+                        return error_set(error, "cannot open %s: %s%s", path, strerror(errno),
+                                         unit_remedy(path, errno));
                 return 0;
         }
         if (stat(path, &st) != 0)
-                return error_set(error, "cannot open %s: %s", path, strerror(errno));
+                return error_set(error, "cannot open %s: %s%s", path, strerror(errno),
+                                 unit_remedy(path, errno));
         if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
                 return error_set(error, "%s is neither a file nor a directory", path);
         config_add_file(config, path, &st, 1);

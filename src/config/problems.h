@@ -18,6 +18,7 @@ struct problem {
         const char *section;
         const char *argument;
         const char *option;
+        int is_hidden; /* a path that the systemd units hide from gatepostd; what to do follows a semicolon */
 };
 
 /* Called with each problem. */

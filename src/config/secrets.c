@@ -11,8 +11,8 @@
 #include <openssl/crypto.h>
 
 #include "base/compiler.h"
-#include "base/directory.h"
 #include "base/mem.h"
+#include "base/unit.h"
 #include "model/signature.h"
 
 int
@@ -47,7 +47,8 @@ open_checked(const char *path, struct stat *st, struct error *error)
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), result;
 
         if (fd < 0)
-                return error_set(error, "cannot open %s: %s", path, strerror(errno));
+                return error_set(error, "cannot open %s: %s%s", path, strerror(errno),
+                                 unit_remedy(path, errno));
         if (fstat(fd, st) != 0)
                 result = error_set(error, "%s: %s", path, strerror(errno));
         else
@@ -65,7 +66,9 @@ secrets_check_file(const char *path, struct error *error)
 
         if (stat(path, &st) == 0)
                 return secrets_check_mode(st.st_mode, path, error);
-        return errno == EACCES ? 0 : error_set(error, "cannot open %s: %s", path, strerror(errno));
+        return errno == EACCES ? 0
+                               : error_set(error, "cannot open %s: %s%s", path, strerror(errno),
+                                           unit_remedy(path, errno));
 }
 
 /* Read up to size bytes. Return their number, or -1. */
@@ -134,16 +137,9 @@ secrets_read_signing(const char *path, size_t *len, struct stat *st, struct erro
         static const char mark[] = "\xef\xbb\xbf";
         char *secret;
 
-        if (access(path, F_OK) != 0 && errno == ENOENT) {
-                if (directory_is_below(path, "/home") || directory_is_below(path, "/root"))
-                        (void)
-                            error_set(error,
-                                      "cannot open %s: %s, or the systemd unit hides it (ProtectHome=); keep "
-                                      "secrets in /etc/gatepost/secrets",
-                                      path, strerror(ENOENT));
-                else
-                        (void)error_set(error, "cannot open %s: %s; make one: gatepost secret new %s", path,
-                                        strerror(ENOENT), path);
+        if (access(path, F_OK) != 0 && errno == ENOENT && *unit_remedy(path, ENOENT) == '\0') {
+                (void)error_set(error, "cannot open %s: %s; make one: gatepost secret new %s", path,
+                                strerror(ENOENT), path);
                 return NULL;
         }
         secret = secrets_read(path, SIGNATURE_SECRET_MIN, len, st, error);

@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "config/directory_check.h"
 #include "config/endpoint.h"
+#include "config/hidden_paths.h"
 #include "config/secrets.h"
 
 /* What works, but probably not as intended. */
@@ -326,6 +327,7 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
                 warn_about_window(config, ini, problems);
         warn_about_spool(config, problems);
         warn_about_temporary(config, problems);
+        hidden_paths_warn(config, ini, problems);
         warn_about_admin(config, problems);
         warn_about_tolerances(config, ini, problems);
         warn_about_secrets(config, ini, problems);

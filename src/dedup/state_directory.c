@@ -15,6 +15,7 @@
 #include "base/directory.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/unit.h"
 #include "dedup/run_writer.h"
 
 #define KEY "key"
@@ -84,14 +85,15 @@ open_directory(struct state_directory *directory, const char *topic, struct erro
                 return -1;
         directory->fd = open(directory->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (directory->fd < 0)
-                return error_set(error, "cannot open the directory %s: %s", directory->path, strerror(errno));
+                return error_set(error, "cannot open the directory %s: %s%s", directory->path,
+                                 strerror(errno), unit_remedy_for_directory(directory->path, errno));
         directory->lock = directory_lock(directory->fd);
         if (directory->lock < 0)
                 return errno == EWOULDBLOCK
                            ? error_set(error, "%s is in use by another process: give each router its own",
                                        directory->path)
                            : error_set(error, "cannot lock %s by its file lock: %s%s", directory->path,
-                                       strerror(errno), directory_remedy(errno));
+                                       strerror(errno), unit_remedy_for_directory(directory->path, errno));
         if (get_key(directory, error) != 0)
                 return -1;
         if (HMAC(EVP_sha256(), directory->key, STATE_KEY_SIZE, (const unsigned char *)topic, strlen(topic),

@@ -159,12 +159,11 @@ check_and_report(const struct config *config, const struct config_listen *listen
         struct error error;
         enum listen_verdict verdict = is_made_by_unit(listen) ? POSSIBLE : check(listen, &account, &error);
         char text[sizeof(error.text) + 128];
-        const struct problem problem = {verdict == IMPOSSIBLE ? PROBLEM_ERROR : PROBLEM_WARNING,
-                                        listen->line,
-                                        text,
-                                        section,
-                                        NULL,
-                                        "listen"};
+        const struct problem problem = {.level = verdict == IMPOSSIBLE ? PROBLEM_ERROR : PROBLEM_WARNING,
+                                        .line = listen->line,
+                                        .text = text,
+                                        .section = section,
+                                        .option = "listen"};
 
         if (verdict == POSSIBLE)
                 return 0;

@@ -276,7 +276,8 @@ report_problem(const struct config *config, enum problem_level level, const char
                const struct error *error, problems_reporter *report)
 {
         char text[sizeof(error->text) + 32];
-        const struct problem problem = {level, line, text, "receiver", NULL, option};
+        const struct problem problem = {
+            .level = level, .line = line, .text = text, .section = "receiver", .option = option};
 
         (void)snprintf(text, sizeof(text), "%s: %s", option, error->text);
         report(config->file, &problem);

@@ -54,8 +54,11 @@ report_error(const struct config *config, const struct error *error, problems_re
 {
         char text[sizeof(error->text) + 16];
         const struct config_property *property = named_in(config, error->text);
-        const struct problem problem = {PROBLEM_ERROR, property == NULL ? 0 : property->line,   text, "kafka",
-                                        NULL,          property == NULL ? NULL : property->name};
+        const struct problem problem = {.level = PROBLEM_ERROR,
+                                        .line = property == NULL ? 0 : property->line,
+                                        .text = text,
+                                        .section = "kafka",
+                                        .option = property == NULL ? NULL : property->name};
 
         (void)snprintf(text, sizeof(text), "[kafka]: %s", error->text);
         report(config->file, &problem);

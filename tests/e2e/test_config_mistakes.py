@@ -124,7 +124,6 @@ ERRORS = [
     ("source invoicing", "secret = $WEBHOOK_SECRET", "variables are not replaced"),
     ("source invoicing", "secret = short", "shorter than 16 bytes"),
     ("source invoicing", "secret_file = /nonexistent/secret", "No such file"),
-    ("source invoicing", "secret_file = /home/nonexistent/secret", "or the systemd unit hides it (ProtectHome=)"),
     ("source invoicing", "path = webhooks/invoicing", "begins with a slash"),
     ("source invoicing", "path = /webhooks/*", "paths have no patterns"),
     ("source invoicing", "path = https://gateway.example/webhooks", "write its path only"),

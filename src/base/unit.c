@@ -1,0 +1,132 @@
+#include "base/unit.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+
+#define HIDING(directory, is_own, setting) \
+        { \
+                directory, setting, is_own, \
+                    "; the systemd unit hides " directory " from gatepostd (" setting \
+                    "): move it to /etc/gatepost", \
+                    "; the systemd unit hides " directory " from gatepostd (" setting \
+                    "): move it to /var/lib/gatepost" \
+        }
+
+static const struct unit_hiding hidings[] = {
+    HIDING("/home", 0, "ProtectHome="),     HIDING("/root", 0, "ProtectHome="),
+    HIDING("/run/user", 0, "ProtectHome="), HIDING("/tmp", 1, "PrivateTmp="),
+    HIDING("/var/tmp", 1, "PrivateTmp="),
+};
+
+/* Return an absolute path without empty names, "." and "..", to be freed; the root directory is empty. */
+static char *
+normalize(const char *path)
+{
+        char *normal = mem_alloc(strlen(path) + 2), *end = normal;
+
+        while (*path != '\0') {
+                size_t len = strcspn(path, "/");
+
+                if (len == 2 && memcmp(path, "..", len) == 0) {
+                        while (end > normal && *--end != '/')
+                                ;
+                } else if (len > 1 || (len == 1 && *path != '.')) {
+                        *end++ = '/';
+                        end = mempcpy(end, path, len);
+                }
+                path += len;
+                path += strspn(path, "/");
+        }
+        *end = '\0';
+        return normal;
+}
+
+int
+unit_is_below(const char *path, const char *directory)
+{
+        char *normal = normalize(path);
+        size_t len = strlen(directory);
+        int is_below = strncmp(normal, directory, len) == 0 && (normal[len] == '/' || normal[len] == '\0');
+
+        free(normal);
+        return is_below;
+}
+
+static const struct unit_hiding *
+find(const char *path)
+{
+        for (size_t i = 0; i < ARRAY_LEN(hidings); i++) {
+                if (unit_is_below(path, hidings[i].directory))
+                        return &hidings[i];
+        }
+        return NULL;
+}
+
+/* Where it fails, glibc's realpath() leaves the path that it could not resolve. */
+const struct unit_hiding *
+unit_hiding(const char *path)
+{
+        char real[PATH_MAX] = "";
+        const struct unit_hiding *hiding = find(path);
+
+        if (hiding != NULL)
+                return hiding;
+        (void)!realpath(path, real);
+        return find(real);
+}
+
+int
+unit_has_own(const char *path)
+{
+        const struct unit_hiding *hiding = unit_hiding(path);
+
+        return hiding != NULL && hiding->is_own;
+}
+
+int
+unit_runs_this(void)
+{
+        const char *pid = getenv("SYSTEMD_EXEC_PID"); /* since systemd 248 */
+
+        return getenv("INVOCATION_ID") != NULL && (pid == NULL || strtol(pid, NULL, 10) == getpid());
+}
+
+/* Return what has hidden a path from this process, or NULL. A closed directory cannot be entered. */
+static const struct unit_hiding *
+find_cause(const char *path, int reason)
+{
+        const struct unit_hiding *hiding = NULL;
+        int is_hidden;
+
+        if ((reason == ENOENT || reason == EACCES) && unit_runs_this())
+                hiding = unit_hiding(path);
+        is_hidden = hiding != NULL && (hiding->is_own || access(hiding->directory, X_OK) != 0);
+        errno = reason; /* other arguments of a message may read it */
+        return is_hidden ? hiding : NULL;
+}
+
+const char *
+unit_remedy(const char *path, int reason)
+{
+        const struct unit_hiding *cause = find_cause(path, reason);
+
+        return cause == NULL ? "" : cause->of_file;
+}
+
+/* By ProtectSystem=strict of the units, everything but their own directories is read-only for gatepostd. */
+const char *
+unit_remedy_for_directory(const char *path, int reason)
+{
+        const struct unit_hiding *cause = find_cause(path, reason);
+
+        if (reason == EROFS)
+                return "; if a systemd unit runs gatepostd, create the directory for its user and name it in "
+                       "ReadWritePaths= of the unit (systemctl edit UNIT), else mount the disk writable";
+        return cause == NULL ? "" : cause->of_directory;
+}

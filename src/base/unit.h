@@ -1,0 +1,36 @@
+#ifndef BASE_UNIT_H
+#define BASE_UNIT_H
+
+/*
+ * What the systemd units hide from gatepostd: ProtectHome=yes closes the directories of users, and by
+ * PrivateTmp=yes gatepostd has a /tmp and a /var/tmp of its own, which systemd deletes when it stops.
+ */
+struct unit_hiding {
+        const char *directory;
+        const char *setting;
+        int is_own;          /* gatepostd has its own instead */
+        const char *of_file; /* unit_remedy() */
+        const char *of_directory;
+};
+
+/* Return what hides a path, by its name or by where its links lead; NULL: nothing. */
+const struct unit_hiding *unit_hiding(const char *path);
+
+/* Return whether a path is below /tmp or /var/tmp, which gatepostd has for itself. */
+int unit_has_own(const char *path);
+
+/* Return whether an absolute path is a directory or below it, by its name. */
+int unit_is_below(const char *path, const char *directory);
+
+/* Return whether systemd has started this process, rather than a process of a unit, such as a shell. */
+int unit_runs_this(void);
+
+/**
+ * unit_remedy(path, reason), unit_remedy_for_directory(path, reason):
+ * After gatepostd could not open a file, or open, create or write a directory, with this errno: return text
+ * to follow the reason if the unit is why, which says so and what to do; else "".
+ */
+const char *unit_remedy(const char *path, int reason);
+const char *unit_remedy_for_directory(const char *path, int reason);
+
+#endif
