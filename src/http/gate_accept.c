@@ -53,6 +53,8 @@ open_stream(struct connection *connection)
         if (tls != NULL) {
                 if (stream_use_tls(&connection->stream, tls_session(tls)) != 0)
                         return -1;
+                if (!connection->all->limits.requires_proxy)
+                        tls_watch_for_proxy(connection->stream.session);
                 send_at_once(connection->stream.fd);
         }
         gate_enter(connection, tls != NULL ? GATE_HANDSHAKE : GATE_IDLE);

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/pool.h"
+#include "http/proxy_protocol.h"
 
 #define FIRST_FIELDS 16 /* most heads have fewer */
 
@@ -258,7 +259,7 @@ take_request_line(struct head *head, const char *text, const char *line, size_t 
         if (method_len == 0 || method_len >= len || line[method_len] != ' ')
                 return fail(fault, 400, "the request line is malformed");
         if (len > strlen(proxy) && memcmp(line, proxy, strlen(proxy)) == 0)
-                return fail(fault, 400, "a PROXY protocol header, but proxy_protocol is off");
+                return fail(fault, 400, PROXY_UNEXPECTED);
         while (target + target_len < line + len && target[target_len] > 0x20 && target[target_len] < 0x7f)
                 target_len++;
         version = target + target_len + 1;
@@ -398,8 +399,8 @@ head_take(struct head *head, const char *text, size_t line, size_t len, struct h
 int
 head_end(const struct head *head, struct head_fault *fault)
 {
-        if (head->method[0] == '\0')
-                return fail(fault, 400, "the request line is empty");
+        if (head->method[0] == '\0') /* version 2 of the PROXY protocol begins with two line ends */
+                return fail(fault, 400, "the request line is empty, or it is " PROXY_UNEXPECTED);
         if (head->minor == 1 && head->n_hosts == 0)
                 return fail(fault, 400, "Host is missing");
         if (head->chunked && head->n_lengths > 0)

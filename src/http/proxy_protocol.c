@@ -14,6 +14,12 @@
 
 static const uint8_t signature[12] = {'\r', '\n', '\r', '\n', '\0', '\r', '\n', 'Q', 'U', 'I', 'T', '\n'};
 
+int
+proxy_header_begins(const char first[PROXY_BEGIN_LEN])
+{
+        return memcmp(first, signature, PROXY_BEGIN_LEN) == 0 || memcmp(first, "PROXY", PROXY_BEGIN_LEN) == 0;
+}
+
 static size_t
 rest_of(const struct proxy_header *header)
 {

@@ -15,6 +15,15 @@
 #define PROXY_HEADER_LEN 16
 #define PROXY_REST_MAX 2048 /* at most 36 bytes of addresses, and TLVs */
 
+/* The reason to refuse a header where none is expected. */
+#define PROXY_UNEXPECTED "a PROXY protocol header, but proxy_protocol is off"
+
+/* The first bytes of a connection that proxy_header_begins() needs: as many as the header of a TLS record. */
+#define PROXY_BEGIN_LEN 5
+
+/* Return whether a connection that begins with these bytes begins with a header of version 1 or 2. */
+int proxy_header_begins(const char first[PROXY_BEGIN_LEN]) MUST_CHECK;
+
 /* The bytes of a header read so far. Zero-initialise. */
 struct proxy_header {
         size_t len;

@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/log_flood.h"
 #include "base/mem.h"
+#include "http/proxy_protocol.h"
 
 #define SECURITY_LEVEL 2 /* 112 bits and more */
 #define N_REASONS 32     /* more than clients can cause; further ones are counted together */
@@ -184,6 +185,31 @@ tls_session(struct tls *tls)
         return session;
 }
 
+/* A BIO_callback_fn_ex. OpenSSL reads the header of a record first. */
+static long
+on_first_read(BIO *bio, int operation, const char *data, size_t size, int unused, long unused_too, int result,
+              size_t *n_read)
+{
+        (void)size;
+        (void)unused;
+        (void)unused_too;
+        if (operation != (BIO_CB_READ | BIO_CB_RETURN) || result <= 0)
+                return result;
+        if (*n_read >= PROXY_BEGIN_LEN && proxy_header_begins(data))
+                (void)SSL_set_app_data((SSL *)(void *)BIO_get_callback_arg(bio), PROXY_UNEXPECTED);
+        BIO_set_callback_ex(bio, NULL);
+        return result;
+}
+
+void
+tls_watch_for_proxy(SSL *session)
+{
+        BIO *bio = SSL_get_rbio(session);
+
+        BIO_set_callback_arg(bio, (char *)session);
+        BIO_set_callback_ex(bio, on_first_read);
+}
+
 void
 tls_say_goodbye(SSL *session)
 {
@@ -237,6 +263,8 @@ reason_of(const SSL *session, int in_handshake, unsigned long code)
         long verified = SSL_get_verify_result(session);
         const char *reason = ERR_reason_error_string(code);
 
+        if (SSL_get_app_data(session) != NULL)
+                return SSL_get_app_data(session);
         if (reason == NULL && (!in_handshake || is_silent(session)))
                 return NULL;
         if (verified != X509_V_OK)

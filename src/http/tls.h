@@ -32,6 +32,12 @@ int tls_replace(struct tls *tls, const struct certificate *certificate, struct e
 /* Make the server's side of a session, for SSL_free(). Returns NULL when memory fails. */
 SSL *tls_session(struct tls *tls) MUST_CHECK;
 
+/*
+ * Have tls_log_end() name a PROXY protocol header in place of the first TLS record, which OpenSSL calls a
+ * wrong version. The session has its descriptor and has not read from it.
+ */
+void tls_watch_for_proxy(SSL *session);
+
 /* Send close_notify, once, and only after the handshake. NULL is harmless. */
 void tls_say_goodbye(SSL *session);
 

@@ -8,6 +8,7 @@ import pytest
 
 import http_client
 import waiting
+from raw_tls import proxy_header
 from signing import SECRET, Delivery, event_body, now
 
 WRONG = b"not the secret of the tests"
@@ -157,9 +158,11 @@ def test_client_that_speaks_tls_to_a_plain_port_is_shown(daemon):
     assert refusals(daemon)[0]["outcome"] == "bad_request"
 
 
-def test_proxy_protocol_that_is_not_expected_is_shown(daemon):
-    reply = http_client.raw(daemon.address, b"PROXY TCP4 192.0.2.7 127.0.0.1 1 2\r\nPOST /a HTTP/1.1\r\nHost: a\r\n\r\n")
-    assert cause(daemon, reply) == ("", "bad_request", "a PROXY protocol header, but proxy_protocol is off")
+@pytest.mark.parametrize("header, doubt", [(b"PROXY TCP4 192.0.2.7 127.0.0.1 1 2\r\n", ""),
+                                           (proxy_header("192.0.2.7"), "the request line is empty, or it is ")], ids=["v1", "v2"])
+def test_proxy_protocol_that_is_not_expected_is_shown(daemon, header, doubt):
+    reply = http_client.raw(daemon.address, header + b"POST /a HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert cause(daemon, reply) == ("", "bad_request", f"{doubt}a PROXY protocol header, but proxy_protocol is off")
 
 
 @pytest.mark.parametrize("seconds, age", [(7205, "2 hours old"), (-1190, "19 minutes in the future"), (400, "6 minutes old")])

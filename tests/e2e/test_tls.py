@@ -117,6 +117,20 @@ def test_failed_handshakes_are_logged_by_reason(offline, authority):
         assert " TLS handshakes failed " in line and " last_client=127.0.0.1" in line
 
 
+@pytest.mark.parametrize("header", [b"PROXY TCP4 192.0.2.7 127.0.0.1 1 2\r\n", proxy_header("192.0.2.7")], ids=["v1", "v2"])
+def test_proxy_protocol_that_is_not_expected_is_named(offline, authority, header):
+    """OpenSSL calls it a wrong version number, as it does other bytes."""
+    daemon = offline.daemon(offline.config("receiver").tls(*authority.issue("proxied"))).start()
+    reason = "a PROXY protocol header, but proxy_protocol is off"
+    for preface in b"SSH-2.0-OpenSSH_9.2\r\n", header:
+        with contextlib.suppress(OSError), contextlib.closing(RawTls(daemon.address, authority.client(), preface=preface)):
+            pass
+        line = daemon.wait_for_log(reason if preface == header else "wrong version number")
+        assert " TLS handshakes failed " in line and " last_client=127.0.0.1" in line and (reason in line) == (preface == header)
+    waiting.until(lambda: f"the TLS handshake with 127.0.0.1 failed: {reason}" in [each["detail"] for each in daemon.admin("/status").json["refusals"]], 30,
+                  "the failed handshake in /status")
+
+
 def test_alpn_selects_http_1_1_and_tolerates_other_offers(daemon, authority):
     for offered, chosen in ((["h2", "http/1.1"], "http/1.1"), (["h2"], None)):
         tls = authority.client()
