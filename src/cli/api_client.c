@@ -55,12 +55,7 @@ read_key(struct api_client *client, const struct config *config, int *status, st
                 if (client->key == NULL)
                         return -1;
         }
-        for (size_t i = 0; i < client->key_len; i++) {
-                if (client->key[i] <= 0x20 || client->key[i] >= 0x7f)
-                        return error_set(error, "the API key has a character that is not allowed in a "
-                                                "header; the key must be alone in its file, on one line");
-        }
-        return 0;
+        return secrets_check_api_key(client->key, error);
 }
 
 struct api_client *

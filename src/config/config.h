@@ -148,10 +148,11 @@ struct config {
         struct config_listen *admin; /* NULL: no admin endpoint */
         int admin_allows_remote;     /* other machines may connect to it */
 
-        char *service_base_url;     /* NULL: not configured */
-        char *service_api_key_file; /* likewise; cli/api_client.c reads it */
-        char *service_api_key;      /* likewise */
-        char *service_ca_file;      /* NULL: the system's */
+        char *service_base_url;            /* NULL: not configured */
+        char *service_api_key_file;        /* likewise; cli/api_client.c reads it */
+        char *service_api_key;             /* likewise */
+        const char *service_api_key_doubt; /* secrets_doubt_api_key() of the key */
+        char *service_ca_file;             /* NULL: the system's */
 };
 
 /**

@@ -117,7 +117,7 @@ static const struct option_row options[] = {
 
     {"service", "base_url", OPTION_URL, NULL, 0, 0, AT(service_base_url), 0,
      "URL of the service's API, with its version"},
-    {"service", "api_key_file", OPTION_PRIVATE_FILE, NULL, 0, 0, AT(service_api_key_file), 0,
+    {"service", "api_key_file", OPTION_API_KEY_FILE, NULL, 0, 0, AT(service_api_key_file), 0,
      "file with the API key, which others may not read"},
     {"service", "api_key", OPTION_API_KEY, NULL, 0, 0, AT(service_api_key), 0,
      "API key itself; then others may not read this file"},

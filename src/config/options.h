@@ -33,7 +33,7 @@ enum option_type {
         OPTION_API_KEY,      /* of the service */
         OPTION_DIRECTORY,    /* a directory that the daemon writes to */
         OPTION_FILE,         /* a file that check.c or the command line reads */
-        OPTION_PRIVATE_FILE, /* a secret file that the command line reads */
+        OPTION_API_KEY_FILE, /* a secret file that the command line reads */
 };
 
 enum option_flag {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -128,6 +129,12 @@ secrets_read(const char *path, size_t min_len, size_t *len, struct stat *st, str
         return NULL;
 }
 
+static int
+is_pem(const char *secret)
+{
+        return strncmp(secret, "-----BEGIN ", strlen("-----BEGIN ")) == 0;
+}
+
 /*
  * Editors add byte order marks and empty lines unseen. The sender has neither, so every signature would fail.
  */
@@ -148,6 +155,12 @@ secrets_read_signing(const char *path, size_t *len, struct stat *st, struct erro
         if (strncmp(secret, mark, strlen(mark)) == 0)
                 (void)error_set(error, "%s begins with a byte order mark; save it as UTF-8 without one",
                                 path);
+        else if (is_pem(secret))
+                (void)
+                    error_set(error,
+                              "%s is in PEM, as a private key or a certificate; a signing secret is one line "
+                              "of text, by which the service signs",
+                              path);
         else if (strpbrk(secret, "\r\n") != NULL)
                 (void)error_set(error,
                                 "%s has more than one line; a secret is one line, and each of several has a "
@@ -182,6 +195,48 @@ is_placeholder(const char *secret)
         return secret[strspn(secret, (char[]){secret[0], '\0'})] == '\0'; /* one letter, again and again */
 }
 
+/*
+ * Whether a secret is a line of a file with variables, NAME=value. Base64 has a `=` only at its end, and a
+ * random text rarely begins with letters of one word and a `=`.
+ */
+static int
+is_assignment(const char *secret)
+{
+        static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+        static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+        size_t capital, letter, len;
+
+        if (strncmp(secret, "export ", strlen("export ")) == 0)
+                secret += strlen("export ");
+        capital = strspn(secret, capitals);
+        letter = strspn(secret, letters);
+        len = capital > letter ? capital : letter;
+        if (len < 3 || isdigit((unsigned char)secret[0]) || secret[len] != '=')
+                return 0;
+        secret += len;
+        return secret[strspn(secret, "=")] != '\0';
+}
+
+/* Return what makes a text doubtful that was copied with what is around it, or NULL. */
+static const char *
+doubt_of_form(const char *secret)
+{
+        size_t len = strlen(secret);
+
+        if (len > 1 && (secret[0] == '"' || secret[0] == '\'') && secret[len - 1] == secret[0])
+                return "is in quotes, which belong to it";
+        if (is_assignment(secret))
+                return "begins with a name and =, which belong to it; leave only the value";
+        if (len > 1 &&
+            ((secret[0] == '{' && secret[len - 1] == '}') || (secret[0] == '[' && secret[len - 1] == ']')))
+                return "is in braces or brackets, as JSON, which belong to it; leave only the value";
+        if (is_pem(secret))
+                return "is in PEM, as a private key or a certificate; use the text that the service knows";
+        if (len > 1 && strcmp(secret + len - 2, "\\n") == 0)
+                return "ends with a backslash and the letter n, which belong to it";
+        return NULL;
+}
+
 const char *
 secrets_doubt(const char *secret)
 {
@@ -191,14 +246,31 @@ secrets_doubt(const char *secret)
                 return "is a placeholder, which anybody can guess; register a new one: gatepost secret new "
                        "FILE";
         if (len > 0 && (isspace((unsigned char)secret[0]) || isspace((unsigned char)secret[len - 1])))
-                return "begins or ends with a blank, which belongs to the secret";
-        if (len > 1 && (secret[0] == '"' || secret[0] == '\'') && secret[len - 1] == secret[0])
-                return "is in quotes, which belong to the secret";
-        if (strncmp(secret, "secret=", strlen("secret=")) == 0)
-                return "begins with secret=, which belongs to the secret";
-        if (len > 1 && strcmp(secret + len - 2, "\\n") == 0)
-                return "ends with a backslash and the letter n, which belong to the secret";
-        return NULL;
+                return "begins or ends with a blank, which belongs to it";
+        return doubt_of_form(secret);
+}
+
+const char *
+secrets_doubt_api_key(const char *key)
+{
+        return is_placeholder(key) ? "is a placeholder; use one that the service has issued"
+                                   : doubt_of_form(key);
+}
+
+int
+secrets_check_api_key(const char *key, struct error *error)
+{
+        if (strncasecmp(key, "Bearer ", strlen("Bearer ")) == 0)
+                return error_set(error,
+                                 "the API key begins with the word Bearer, which the service would take "
+                                 "for a part of it: it is sent in x-api-key; leave only the key");
+        for (const char *c = key; *c != '\0'; c++) {
+                if (*c <= 0x20 || *c >= 0x7f)
+                        return error_set(error,
+                                         "the API key has a character that is not allowed in a header, "
+                                         "such as a blank; the key must be alone, on one line");
+        }
+        return 0;
 }
 
 void

@@ -23,10 +23,18 @@ char *secrets_read(const char *path, size_t min_len, size_t *len, struct stat *s
 char *secrets_read_signing(const char *path, size_t *len, struct stat *st, struct error *error) MUST_CHECK;
 
 /*
- * Return what makes a signing secret doubtful, to follow "the secret ": a placeholder, or blanks, quotes or
- * the like around it, which were probably not meant to be part of it. Return NULL if nothing does.
+ * Return what makes a signing secret or an API key doubtful, to follow "the secret " or "the API key ": a
+ * placeholder, or blanks, quotes, a name, JSON or the like around it, which were probably not meant to be
+ * part of it. Return NULL if nothing does. The service documents no form of either.
  */
 const char *secrets_doubt(const char *secret);
+const char *secrets_doubt_api_key(const char *key);
+
+/*
+ * Check that the service can accept an API key, which is the whole value of a header. Return 0, or -1 with
+ * the reason.
+ */
+int secrets_check_api_key(const char *key, struct error *error) MUST_CHECK;
 
 /*
  * Check that a configured path is a path, and not by mistake the secret itself, which no message may show:

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/number.h"
@@ -374,19 +375,34 @@ set_api_key(struct setting *s)
 {
         char **field = s->field;
 
-        if (secrets_check_mode(s->config->files[0].st.st_mode, s->config->file, s->error) != 0)
+        if (secrets_check_mode(s->config->files[0].st.st_mode, s->config->file, s->error) != 0 ||
+            secrets_check_api_key(s->value, s->error) != 0)
                 return -1;
+        s->config->service_api_key_doubt = secrets_doubt_api_key(s->value);
         secrets_free(*field, *field == NULL ? 0 : strlen(*field));
         *field = mem_strdup(s->value);
         return 0;
 }
 
+/* This account need not be allowed to read the key, which only commands use. */
 static int
-set_private_file(struct setting *s)
+set_api_key_file(struct setting *s)
 {
+        size_t len;
+        char *key;
+        int result;
+
         if (secrets_check_path(s->value, s->error) != 0 || secrets_check_file(s->value, s->error) != 0)
                 return -1;
-        return set_text(s);
+        if (eaccess(s->value, R_OK) != 0)
+                return set_text(s);
+        key = secrets_read(s->value, 1, &len, NULL, s->error);
+        if (key == NULL)
+                return -1;
+        result = secrets_check_api_key(key, s->error);
+        s->config->service_api_key_doubt = secrets_doubt_api_key(key);
+        secrets_free(key, len);
+        return result != 0 ? -1 : set_text(s);
 }
 
 static int (*const setters[])(struct setting *s) = {
@@ -415,7 +431,7 @@ static int (*const setters[])(struct setting *s) = {
     [OPTION_API_KEY] = set_api_key,
     [OPTION_DIRECTORY] = set_directory,
     [OPTION_FILE] = set_text,
-    [OPTION_PRIVATE_FILE] = set_private_file,
+    [OPTION_API_KEY_FILE] = set_api_key_file,
 };
 
 int

@@ -79,6 +79,18 @@ warn_about_secrets(const struct config *config, const struct ini *ini, struct pr
         }
 }
 
+static void
+warn_about_api_key(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        size_t line = ini_line(ini, "service", "", "api_key");
+
+        if (config->service_api_key_doubt != NULL && line != 0)
+                problems_warn(problems, line, "the API key %s", config->service_api_key_doubt);
+        else if (config->service_api_key_doubt != NULL)
+                problems_warn(problems, ini_line(ini, "service", "", "api_key_file"),
+                              "the API key in the file %s", config->service_api_key_doubt);
+}
+
 /* A signature by a secret of a source, to find equal secrets. */
 struct proof {
         uint8_t signature[SIGNATURE_SIZE];
@@ -331,6 +343,7 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
         warn_about_admin(config, problems);
         warn_about_tolerances(config, ini, problems);
         warn_about_secrets(config, ini, problems);
+        warn_about_api_key(config, ini, problems);
         warn_about_shared_secrets(config, ini, problems);
         warn_about_prefixes(config, ini, problems);
 }

@@ -152,6 +152,9 @@ ERRORS = [
     ("service", "base_url = http://api.example/v1", "unencrypted"),
     ("service", "base_url = https://api.example/v1/webhooks", "write it without /webhooks"),
     ("service", "api_key_file = /nonexistent/key", "cannot open /nonexistent/key"),
+    ("service", "api_key = Bearer 7d8f0c1b2a3e4f50", "begins with the word Bearer, which the service would take for a part of it"),
+    ("service", "api_key = bearer  7d8f0c1b2a3e4f50", "leave only the key"),
+    ("service", "api_key = x-api-key: 7d8f0c1b2a3e4f50", "not allowed in a header"),
     ("service", "ca_file = /nonexistent/ca.pem", "cannot open /nonexistent/ca.pem"),
     # Kafka
     ("kafka", "bootstrap.servers = http://kafka1:9092", "write HOST:PORT"),
@@ -211,7 +214,14 @@ WARNINGS = [
     ("source invoicing", "secret = xxxxxxxxxxxxxxxxxxxxxxxx", "placeholder"),
     ("source invoicing", 'secret = " 7d8f0c1b2a3e4f5061728394a5b6c7d8"', "begins or ends with a blank"),
     ("source invoicing", 'secret = "7d8f0c1b2a3e4f5061728394a5b6c7d8 "', "begins or ends with a blank"),
-    ("source invoicing", "secret = secret=7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with secret="),
+    ("source invoicing", "secret = secret=7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and =, which belong to it; leave only the value"),
+    ("source invoicing", 'secret = WEBHOOK_SECRET_2="7d8f0c1b2a3e4f5061728394a5b6c7d8"', "begins with a name and ="),
+    ("source invoicing", "secret = export SECRET=7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and ="),
+    ("source invoicing", 'secret = {"secret": "7d8f0c1b2a3e4f5061728394a5b6c7d8"}', "as JSON, which belong to it; leave only the value"),
+    ("source invoicing", "secret = -----BEGIN PRIVATE KEY-----7d8f0c1b2a3e4f50", "is in PEM, as a private key"),
+    ("service", "api_key = API_KEY=7d8f0c1b2a3e4f50", "the API key begins with a name and ="),
+    ("service", 'api_key = {"key":"7d8f0c1b2a3e4f50"}', "the API key is in braces or brackets, as JSON"),
+    ("service", "api_key = changeme", "the API key is a placeholder; use one that the service has issued"),
     ("source invoicing", "secret = 7d8f0c1b2a3e4f5061728394a5b6c7d8\\n", "ends with a backslash and the letter n"),
     ("source invoicing", "header_prefix = invoicing", "begin with x-"),
     ("receiver", "listen = 127.0.0.1:8080|listen=192.0.2.55:8081|trusted_proxy = 192.0.2.1", "no interface of this machine"),
@@ -263,6 +273,9 @@ FINE = [
     ("source invoicing", "secret = 7d8f0c1b#2a3e4f50;61728394a5b6c7d8"),
     ("source invoicing", "secret = d8f0c1bsecret=2a3e\\n4f506172'8394a5b6c7d8'"),
     ("source invoicing", 'secret = "7d8f0c1b # 2a3e4f50 ; 61728394a5b6c7d8" # a comment'),
+    ("source invoicing", "secret = kdjfhgnvbcxzytreDJFHGNVBCXZ=="),
+    ("source invoicing", "secret = Ab=7d8f0c1b2a3e4f50"),
+    ("service", "api_key = sk_live.7d8f0c1b-2a3e/4f50+6172=="),
     ("topics", "prefix = a-b_c.d"),
     ("kafka", "max.poll.interval.ms = 20000"),
     ("source invoicing", "path = /hook/http://x"),
@@ -366,14 +379,36 @@ def test_path_that_the_units_have_for_themselves(check, section, option, value, 
     assert check(text) == (0, [])
 
 
-@pytest.mark.parametrize("quote", ['"', "'"])
-def test_quotes_around_a_secret_in_a_file_pass_with_a_warning(check, tmp_path, quote):
-    """Those in the configuration are no part of the value, or are refused."""
+# What a file holds instead of a secret or of an API key, and what check says about either; an error if it begins with !.
+FILES = [
+    ('"7d8f0c1b2a3e4f5061728394a5b6c7d8"', "is in quotes, which belong to it", "is in quotes, which belong to it"),
+    ("'7d8f0c1b2a3e4f5061728394a5b6c7d8'", "is in quotes, which belong to it", "is in quotes, which belong to it"),
+    ("SECRET=7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and =", "begins with a name and ="),
+    ('webhook_secret="7d8f0c1b2a3e4f5061728394a5b6c7d8"', "begins with a name and =", "begins with a name and ="),
+    ('{"secret":"7d8f0c1b2a3e4f5061728394a5b6c7d8"}', "as JSON", "as JSON"),
+    ('{"secret": "7d8f0c1b2a3e4f5061728394a5b6c7d8"}', "as JSON", "!not allowed in a header"),
+    ("-----BEGIN PRIVATE KEY-----\n7d8f0c1b2a3e4f50\n-----END PRIVATE KEY-----", "!is in PEM", "!not allowed in a header"),
+    ("SECRET=7d8f0c1b2a3e4f5061728394a5b6c7d8\nOTHER=x", "!has more than one line", "!not allowed in a header"),
+    ("Bearer 7d8f0c1b2a3e4f5061728394a5b6c7d8", None, "!begins with the word Bearer"),
+    ("7d8f0c1b2a3e4f5061728394a5b6c7d8==", None, None),
+]
+
+
+@pytest.mark.parametrize("content, of_secret, of_key", FILES)
+def test_file_that_holds_more_than_a_secret(check, tmp_path, content, of_secret, of_key):
     path = tmp_path / "secret"
-    path.write_text(f"{quote}7d8f0c1b2a3e4f5061728394a5b6c7d8{quote}\n")
+    path.write_text(f"{content}\n")
     path.chmod(0o600)
-    status, problems = check(written("source second", f"path = /second|secret_file = {path}"))
-    assert status == 0 and [each.partition(": warning: ")[2] for each in problems] == ["the secret in the file is in quotes, which belong to the secret"]
+    for text, words, what in ((written("source second", f"path = /second|secret_file = {path}"), of_secret, "secret"),
+                              (written("service", f"api_key_file = {path}"), of_key, "API key")):
+        status, problems = check(text)
+        if words is None:
+            assert (status, problems) == (0, [])
+        elif words.startswith("!"):
+            assert status == EX_CONFIG and len(problems) == 1 and words[1:] in problems[0], problems
+        else:
+            assert status == 0 and len(problems) == 1 and f": warning: the {what} in the file " in problems[0] and words in problems[0], problems
+        assert "7d8f" not in "".join(problems)
 
 
 def test_strict_check_fails_on_a_warning(check, tmp_path):

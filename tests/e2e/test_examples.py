@@ -86,8 +86,8 @@ def test_every_configuration_passes_the_check(offline, authority):
     """With the addresses as they are. A comment explains each warning."""
     secret = offline.config().secret_file("checked", SECRET)
     certificate, key = authority.issue("checked", days=90)
-    files = {"secret_file": secret, "sasl.password_file": secret, "api_key_file": secret, "tls_certificate_file": certificate,
-             "tls_key_file": key, "ssl.ca.location": authority.certificate}
+    files = {"secret_file": secret, "sasl.password_file": secret, "api_key_file": offline.config().secret_file("key", b"the-api-key-of-the-tests"),
+             "tls_certificate_file": certificate, "tls_key_file": key, "ssl.ca.location": authority.certificate}
     found = {}
     for name, text in configurations().items():
         for option, file in files.items():

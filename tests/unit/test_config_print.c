@@ -68,7 +68,7 @@ START_TEST(test_secrets_are_masked)
                     print(write_more(
                               "security.protocol = SASL_SSL\nsasl.mechanism = PLAIN\nsasl.username = u\n"
                               "sasl.password = hidden\nssl.key.pem = hidden too\n"
-                              "[service]\napi_key = hidden as well\n"),
+                              "[service]\napi_key = hidden-as-well\n"),
                           json);
 
                 ck_assert_ptr_null(strstr(text, "hidden"));
