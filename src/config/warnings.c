@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/number.h"
@@ -327,6 +328,56 @@ warn_about_closed_listeners(const struct config *config, struct problems *proble
         }
 }
 
+/*
+ * Return in how many bytes two patterns must be equal for one to match the other: all, or those before the *
+ * if one is a family that the other may belong to. Return 0 if neither can match the other.
+ */
+static size_t
+common_length(const char *one, const char *other)
+{
+        size_t stem = strcspn(one, "*"), other_stem = strcspn(other, "*");
+
+        if ((stem < other_stem && one[stem] != '*') || (stem > other_stem && other[other_stem] != '*'))
+                return 0;
+        return stem < other_stem ? stem : other_stem;
+}
+
+/* Return the first pattern of a table that differs from this one only in letters' case, or NULL. */
+static const char *
+find_other_case(const struct topic_table *topics, const char *pattern)
+{
+        for (size_t i = 0; i < topic_table_size(topics); i++) {
+                const char *other = topic_table_rule(topics, i)->pattern;
+                size_t len = common_length(pattern, other);
+
+                if (len > 0 && strncasecmp(pattern, other, len) == 0 && strncmp(pattern, other, len) != 0)
+                        return other;
+        }
+        return NULL;
+}
+
+/* Kinds are compared byte by byte: a line of [events] in another case than the service's matches no delivery. */
+static void
+warn_about_case(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        struct topic_table *documented = topic_table_new();
+
+        topic_table_add_defaults(documented, "x");
+        for (size_t i = 0; config->has_events && i < topic_table_size(config->topics); i++) {
+                const char *pattern = topic_table_rule(config->topics, i)->pattern;
+                const char *kind = find_other_case(documented, pattern);
+                size_t len = kind == NULL ? 0 : common_length(pattern, kind);
+
+                if (kind != NULL)
+                        problems_warn(
+                            problems, ini_line(ini, "events", "", pattern),
+                            "'%.64s': kinds are case-sensitive, and the service documents none like "
+                            "this; did you mean %.*s%.64s?",
+                            pattern, (int)len, kind, pattern + len);
+        }
+        topic_table_free(documented);
+}
+
 void
 warn_about(const struct config *config, const struct ini *ini, struct problems *problems)
 {
@@ -335,8 +386,10 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
                 warn_about_proxies(ini, problems);
                 warn_about_closed_listeners(config, problems);
         }
-        if (config->roles & CONFIG_ROUTER)
+        if (config->roles & CONFIG_ROUTER) {
                 warn_about_window(config, ini, problems);
+                warn_about_case(config, ini, problems);
+        }
         warn_about_spool(config, problems);
         warn_about_temporary(config, problems);
         hidden_paths_warn(config, ini, problems);
