@@ -21,7 +21,7 @@
 #define BROKERS_LONGEST_TRANSACTION_MS 900000
 
 #define LEAST_TRANSACTION_MS 5000
-#define LONG_LINGER_MS 1000
+#define LONG_WAIT_MS 1000
 #define DEFAULT_HEARTBEAT_MS 3000 /* librdkafka's */
 
 #define IPV6_CHARS "0123456789abcdefABCDEF:."
@@ -316,9 +316,24 @@ check_linger(const struct check *check)
                     check->problems, line_of(check, linger),
                     "%s = %s: each delivery would wait for %s ms and be answered 503 after ack_timeout, %s",
                     linger->name, linger->value, linger->value, number_format_duration(ack_ms, ack));
-        else if (linger_ms > LONG_LINGER_MS)
+        else if (linger_ms > LONG_WAIT_MS)
                 problems_warn(check->problems, line_of(check, linger),
                               "each delivery waits for %s ms before it is sent", linger->value);
+}
+
+/* By default, brokers wait for 1 byte, up to 200 ms (kafka/consumer.c). */
+static void
+check_fetch(const struct check *check)
+{
+        const struct config_property *bytes = find(check, "fetch.min.bytes");
+        int64_t wait_ms = number_of(check, "fetch.wait.max.ms", 0);
+
+        if (wait_ms > LONG_WAIT_MS && number_of(check, "fetch.min.bytes", 1) > 1)
+                problems_warn(check->problems, line_of(check, bytes),
+                              "events may be %" PRId64
+                              " ms late: brokers wait that long, fetch.wait.max.ms, for "
+                              "%s bytes of deliveries; remove fetch.min.bytes",
+                              wait_ms, bytes->value);
 }
 
 /* Warn of a time that brokers refuse: above or below their limit. */
@@ -373,27 +388,15 @@ check_transaction(const struct check *check)
                               BROKERS_LONGEST_TRANSACTION_MS);
 }
 
-/* Return the header of the section that a line belongs to, or NULL. */
-static const struct ini_entry *
-section_at(const struct ini *ini, size_t line)
-{
-        const struct ini_entry *header = NULL;
-
-        for (size_t i = 0; i < ini->n && ini->entries[i].line <= line; i++) {
-                if (ini->entries[i].name == NULL)
-                        header = &ini->entries[i];
-        }
-        return header;
-}
-
 /* Whether an error was found on a line of [kafka]: then properties may seem to be missing that are not. */
 static int
 has_error(const struct ini *ini, const struct problems *problems)
 {
         for (size_t i = 0; i < problems->n; i++) {
-                const struct ini_entry *header = section_at(ini, problems->items[i].line);
+                struct problem problem = problems->items[i];
 
-                if (header != NULL && strcmp(header->section, "kafka") == 0)
+                ini_locate(ini, &problem);
+                if (problem.section != NULL && strcmp(problem.section, "kafka") == 0)
                         return 1;
         }
         return 0;
@@ -425,6 +428,7 @@ check_kafka(const struct config *config, const struct ini *ini, struct problems 
         if (config->roles & CONFIG_ROUTER) {
                 check_session(&check);
                 check_transaction(&check);
+                check_fetch(&check);
         }
         if (debug != NULL)
                 problems_warn(problems, line_of(&check, debug), "debug makes librdkafka log a great deal");

@@ -356,7 +356,7 @@ find_other_case(const struct topic_table *topics, const char *pattern)
         return NULL;
 }
 
-/* Kinds are compared byte by byte: a line of [events] in another case than the service's matches no delivery. */
+/* Kinds are compared byte by byte: a line of [events] in another case matches no delivery of the service. */
 static void
 warn_about_case(const struct config *config, const struct ini *ini, struct problems *problems)
 {
