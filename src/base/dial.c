@@ -79,6 +79,23 @@ dial_resolve(const char *host, const char *port, int timeout_ms, struct addrinfo
         return result;
 }
 
+/* POSIX allows to free a part of a list. */
+void
+dial_keep_family(struct addrinfo **list, int family)
+{
+        while (*list != NULL && family != AF_UNSPEC) {
+                struct addrinfo *address = *list;
+
+                if (address->ai_family == family) {
+                        list = &address->ai_next;
+                        continue;
+                }
+                *list = address->ai_next;
+                address->ai_next = NULL;
+                freeaddrinfo(address);
+        }
+}
+
 const char *
 dial_format(const struct addrinfo *address, char text[DIAL_TEXT_SIZE])
 {

@@ -35,6 +35,9 @@ enum dial_failure {
 int dial_resolve(const char *host, const char *port, int timeout_ms, struct addrinfo **found,
                  struct error *error) MUST_CHECK;
 
+/* Free the addresses of a list that are not of the family; AF_UNSPEC: none. */
+void dial_keep_family(struct addrinfo **list, int family);
+
 #define DIAL_TEXT_SIZE 80
 
 /* Write a numeric address with its port, or the path of a socket. Return text. */

@@ -76,18 +76,48 @@ prefix_of(const struct check *check)
         return check->broker->id < 0 ? "" : "advertised.listeners of the broker: this machine cannot ";
 }
 
+/* Return the family of addresses that librdkafka connects to: AF_UNSPEC for any. */
+static int
+family_of(const struct check *check)
+{
+        const char *family = config_property(check->doctor->config, "broker.address.family");
+
+        if (family == NULL)
+                return AF_UNSPEC;
+        return strcasecmp(family, "v4") == 0 ? AF_INET : strcasecmp(family, "v6") == 0 ? AF_INET6 : AF_UNSPEC;
+}
+
+/* Report the addresses of the name, and keep those that librdkafka uses. Return whether there are any. */
+static int
+report_addresses(struct check *check)
+{
+        int family = family_of(check);
+        char text[DIAL_TEXT_SIZE];
+
+        (void)dial_format(check->addresses, text);
+        dial_keep_family(&check->addresses, family);
+        if (check->addresses != NULL) {
+                doctor_pass(check->doctor, "%s", dial_format(check->addresses, text));
+                return 1;
+        }
+        doctor_fail(check->doctor, EX_CONFIG, "%s is no address of IPv%d, but broker.address.family is %s",
+                    text, family == AF_INET ? 4 : 6, family == AF_INET ? "v4" : "v6");
+        doctor_remedy(check->doctor,
+                      "remove broker.address.family from [kafka], or name the broker in %s by a "
+                      "name that has such an address",
+                      check->broker->id < 0 ? "bootstrap.servers" : "its advertised.listeners");
+        return 0;
+}
+
 static int
 resolve(struct check *check)
 {
-        char text[DIAL_TEXT_SIZE];
         struct error error;
 
         doctor_begin(check->doctor, "resolve", "%s", check->broker->host);
         if (dial_resolve(check->broker->host, check->broker->port, BROKER_DIALER_TIMEOUT_MS,
-                         &check->addresses, &error) == 0) {
-                doctor_pass(check->doctor, "%s", dial_format(check->addresses, text));
-                return 1;
-        }
+                         &check->addresses, &error) == 0)
+                return report_addresses(check);
         doctor_fail(check->doctor, EX_UNAVAILABLE, "%s%s%s", prefix_of(check),
                     *prefix_of(check) == '\0' ? "" : "resolve this name: ", error.text);
         advise_on_address(check);

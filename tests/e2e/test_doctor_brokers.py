@@ -36,6 +36,13 @@ def test_unresolvable_name(offline):
     expect(trouble(offline, bootstrap__servers="kafka1.invalid:9092"), EX_UNAVAILABLE, "resolve kafka1.invalid", "DNS")
 
 
+@pytest.mark.parametrize("address, family, found, number", [("127.0.0.1", "v6", "127.0.0.1", 6), ("[::1]", "V4", "[::1]", 4)])
+def test_broker_without_an_address_of_the_configured_family(offline, address, family, found, number):
+    checkup = trouble(offline, bootstrap__servers=f"{address}:9092", broker__address__family=family)
+    expect(checkup, EX_CONFIG, f"{found}:9092 is no address of IPv{number}, but broker.address.family is {family.lower()}",
+           "remedy: remove broker.address.family from [kafka], or name the broker in bootstrap.servers by a name that has such an address")
+
+
 def test_one_broker_of_several_is_enough_to_go_on(shared, broker, healthy):
     config = by_sockets(shared)
     config["kafka"]["bootstrap.servers"] = f"kafka1.invalid:9092,{broker.bootstrap}"
