@@ -237,7 +237,7 @@ static const struct meaning {
 } meanings[] = {
     {300, 399, EX_CONFIG, "answers with a redirect, which is not followed", "check base_url in [service]"},
     {400, 400, EX_DATAERR, "rejects the request as invalid", NULL},
-    {401, 401, EX_NOPERM, "rejects the API key", "check api_key_file in [service]"},
+    {401, 401, EX_NOPERM, "rejects the API key", "check api_key_file or api_key in [service]"},
     {403, 403, EX_NOPERM, "does not allow this API key to do that",
      "use another key: a read-only key cannot change webhooks, and a key for one entity cannot access "
      "another's"},

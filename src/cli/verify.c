@@ -100,6 +100,20 @@ make_checks(const struct delivery_subject *subject, struct verification *verific
         verification->age_s = subject->now_ms / 1000 - delivery.timestamp;
 }
 
+/* Add a cause if this cannot be the body that was signed, whatever the secret is. */
+static void
+diagnose_body(const struct delivery_subject *subject, struct diagnosis *diagnosis)
+{
+        static const char gzip[] = {0x1f, (char)0x8b};
+
+        if (subject->len == 0)
+                diagnosis_add(diagnosis, "the body is empty: a proxy, or what has saved it, has left it out");
+        else if (subject->len > sizeof(gzip) && memcmp(subject->body, gzip, sizeof(gzip)) == 0)
+                diagnosis_add(diagnosis,
+                              "the body is compressed with gzip: a proxy, or what has saved it, has "
+                              "done that");
+}
+
 /* Find out why the signature or the timestamp is wrong. */
 static void
 diagnose(const struct config *config, const struct delivery_subject *subject,
@@ -111,6 +125,8 @@ diagnose(const struct config *config, const struct delivery_subject *subject,
 
         if (!is_genuine)
                 diagnosis_find(config, verification->source, subject, diagnosis);
+        if (!is_genuine && !diagnosis->is_found)
+                diagnose_body(subject, diagnosis);
         /* Only then is the timestamp the sender's. */
         if (verification->checks[DELIVERY_CHECK_TIMESTAMP].outcome != VERIFICATION_FAILED ||
             (!is_genuine && !diagnosis->is_found))
@@ -180,7 +196,7 @@ print_text(const struct verification *verification)
                 printf("answer: 200, unless it cannot be stored\n");
         for (size_t i = 0; i < diagnosis->n_causes; i++)
                 printf("cause: %s\n", diagnosis->causes[i]);
-        if (diagnosis->n_tried > 0 && !diagnosis->is_found)
+        if (diagnosis->n_tried > 0 && diagnosis->n_causes == 0)
                 printf("cause: unknown; the sender probably has another secret than the source "
                        "(tried %zu combinations of body, timestamp and secret%s)\n",
                        diagnosis->n_tried, diagnosis->gave_up ? ", not all, because the body is large" : "");

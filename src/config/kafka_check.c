@@ -432,7 +432,12 @@ check_kafka(const struct config *config, const struct ini *ini, struct problems 
         }
         if (debug != NULL)
                 problems_warn(problems, line_of(&check, debug), "debug makes librdkafka log a great deal");
-        if (config->embedded)
+        if (config->embedded && config->roles != (CONFIG_RECEIVER | CONFIG_ROUTER))
+                problems_add(
+                    problems, ini_line(ini, "kafka", "", "bootstrap.servers"),
+                    "each gatepostd has an embedded broker of its own, so a receiver and a router must "
+                    "be the same one: set roles = receiver, router in [gatepost]");
+        else if (config->embedded)
                 problems_warn(
                     problems, ini_line(ini, "kafka", "", "bootstrap.servers"),
                     "the embedded broker is for experiments: it forgets all records when gatepostd ends");

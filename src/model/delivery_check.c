@@ -135,7 +135,9 @@ check_signature(const struct delivery_policy *policy, const struct delivery_subj
         if (found < 0)
                 return refuse(refusal, 500, "INTERNAL_ERROR", "the signature could not be checked");
         (void)refuse(refusal, 401, "INVALID_SIGNATURE", "the signature does not match");
-        explain(refusal, "the sender has another secret, or a proxy changes bodies; see gatepost verify");
+        explain(refusal, subject->len == 0 ? "the body is empty: the sender or a proxy has left it out"
+                                           : "the sender has another secret, or a proxy changes bodies; see "
+                                             "gatepost verify");
         return -1;
 }
 

@@ -174,6 +174,8 @@ ERRORS = [
     ("kafka", "bootstrap.servers = kafka\\1:9092,kafka2:9092", "write HOST:PORT"),
     ("kafka", 'client.id = "a"b"', "must not contain a quote"),
     ("kafka", "client.id = a\tb", "must not contain a quote"),
+    ("kafka", "bootstrap.servers = embedded|[gatepost]|roles = receiver", "set roles = receiver, router"),
+    ("kafka", "bootstrap.servers = embedded|[gatepost]|roles = router", "set roles = receiver, router"),
     ("kafka", "bootstrap.servers = embedded|security.protocol = SSL", "speaks PLAINTEXT only"),
     ("kafka", f"{SASL}|sasl.mechanism = PLAIN|sasl.username = u|sasl.password: p", "not option: value"),
     ("kafka", "acks = 1", "may not be set"),

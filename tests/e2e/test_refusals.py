@@ -181,6 +181,11 @@ def test_forged_delivery_is_shown_with_what_may_be_wrong(daemon):
                                     "gatepost verify")
 
 
+def test_empty_body_is_the_cause(daemon):
+    reply = send(daemon, Delivery().headers(), body=b"")
+    assert cause(daemon, reply) == ("invoicing", "forged", "the body is empty: the sender or a proxy has left it out")
+
+
 def test_repeated_refusals_are_one_entry_with_a_count(daemon):
     replies = [send(daemon, {}, "/counted") for _ in range(7)]
     (found,) = [each for each in refusals(daemon) if each["detail"] == "the path is /counted"]

@@ -1,5 +1,6 @@
 """gatepost verify: the receiver's answer to a saved delivery, off line, and the cause of a refusal."""
 
+import gzip
 import hashlib
 import hmac
 import json
@@ -257,6 +258,14 @@ def test_several_causes_are_found_together(verdict):
     assert len(causes) == 2 and "not signed" in causes[0] and "source other" in causes[1]
     causes = verdict(over(b"1763694245." + BODY + b"\n", OTHER_SECRET), BODY, "--at", "2025-11-21T03:04:05Z")["causes"]
     assert len(causes) == 2 and "removed" in causes[0] and "source other" in causes[1]
+
+
+@pytest.mark.parametrize("body, cause", [(b"", "the body is empty"), (gzip.compress(BODY), "the body is compressed with gzip")])
+def test_body_that_nobody_has_signed_is_the_cause(verify, verdict, body, cause):
+    headers = Delivery(BODY).headers()
+    (found,) = verdict(headers, body)["causes"]
+    assert found.startswith(cause)
+    assert "cause: unknown" not in verify(headers, body).stdout
 
 
 def test_forgery_has_no_cause_and_does_not_reveal_the_signature(verify, verdict):
