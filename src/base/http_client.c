@@ -232,8 +232,11 @@ http_client_call(const struct http_client_request *request, struct http_client_a
                                                       .os_error = answer->os_error,
                                                       .is_connected = answer->is_connected,
                                                       .took_us = answer->took_us};
-                result = error_set(error, "%s",
-                                   transfer.reason[0] != '\0' ? transfer.reason : curl_easy_strerror(code));
+                result = error_set(error, "%s%s",
+                                   transfer.reason[0] != '\0' ? transfer.reason : curl_easy_strerror(code),
+                                   strstr(transfer.reason, "wrong version number") == NULL
+                                       ? ""
+                                       : "; this port has no TLS: is the URL http:// rather than https://?");
         } else {
                 keep_headers(transfer.easy, request, answer);
                 keep_certificate(transfer.easy, answer);

@@ -246,6 +246,17 @@ certificate_names(const X509 *certificate, char *text, size_t size)
                 (void)snprintf(text, size, "no host");
 }
 
+const char *
+certificate_doubt(const struct certificate *certificate)
+{
+        if (X509_check_purpose(certificate->leaf, X509_PURPOSE_SSL_SERVER, 0) != 1)
+                return "is not one for servers, by its key usage: clients refuse it; get one for servers";
+        if (X509_get_ext_by_NID(certificate->leaf, NID_subject_alt_name, -1) < 0)
+                return "has no subjectAltName, so that clients refuse it for any host; get one with the "
+                       "webhook's host";
+        return NULL;
+}
+
 /* Whether a chain is the end of others, from the one with this index. */
 static int
 ends_with(const STACK_OF(X509) * others, int from, const STACK_OF(X509) * chain)

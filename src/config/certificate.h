@@ -58,6 +58,9 @@ int certificate_fits(const struct certificate *certificate, const char *host);
 /* Write the names and addresses that a certificate is for. If not all fit into size, the last is "...". */
 void certificate_names(const X509 *certificate, char *text, size_t size);
 
+/* Return why clients refuse a certificate at any time, to follow "the certificate ", or NULL. */
+const char *certificate_doubt(const struct certificate *certificate);
+
 /* Return whether two certificates have the same leaf and the same chain. */
 int certificate_is_same(const struct certificate *a, const struct certificate *b);
 

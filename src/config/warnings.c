@@ -37,6 +37,17 @@ warn_about_listeners(const struct config *config, struct problems *problems)
 }
 
 static void
+warn_about_certificate(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        const char *doubt = config->certificate == NULL ? NULL : certificate_doubt(config->certificate);
+
+        if (doubt != NULL)
+                problems_warn(problems, ini_line(ini, "receiver", "", "tls_certificate_file"),
+                              "tls_certificate_file: the certificate in %s %s", config->tls_certificate_file,
+                              doubt);
+}
+
+static void
 warn_about_admin(const struct config *config, struct problems *problems)
 {
         if (config->admin != NULL && !endpoint_is_private(config->admin))
@@ -383,6 +394,7 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
 {
         if (config->roles & CONFIG_RECEIVER) {
                 warn_about_listeners(config, problems);
+                warn_about_certificate(config, ini, problems);
                 warn_about_proxies(ini, problems);
                 warn_about_closed_listeners(config, problems);
         }

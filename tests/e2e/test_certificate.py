@@ -63,6 +63,12 @@ def test_check_warns_of_a_certificate_that_expires_soon(check, authority):
     assert re.fullmatch(r"here: warning: tls_certificate_file: .* expires in 20 days, at \S+; renew it\n", errors)
 
 
+@pytest.mark.parametrize("form, words", [({"usage": "clientAuth"}, "is not one for servers"), ({"names": None}, "has no subjectAltName")])
+def test_check_warns_of_a_certificate_that_clients_refuse(check, authority, form, words):
+    status, errors, output = check(*authority.issue("odd", **for_days(80), **form))
+    assert status == 0 and re.fullmatch(f"here: warning: tls_certificate_file: the certificate in .*odd.pem {words}.*\n", errors)
+
+
 @pytest.mark.parametrize("begin, end, words", [
     ("20200101000000Z", "20200102000000Z", "expired at 2020-01-02T00:00:00Z"),
     ("20990101000000Z", "20990102000000Z", "not valid before 2099-01-01T00:00:00Z")])

@@ -21,9 +21,11 @@ class Authority:
     def _run(*arguments):
         subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
 
-    def issue(self, name, names="DNS:localhost,IP:127.0.0.1", begin=None, end=None, days=1, algorithm=EC, subject=None):
-        """Issue a certificate for these names, with the common name subject, or name. Returns the paths of certificate and key.
-        It is valid from begin to end (YYYYMMDDHHMMSSZ) if given, otherwise for some days from now."""
+    def issue(self, name, names="DNS:localhost,IP:127.0.0.1", begin=None, end=None, days=1, algorithm=EC, subject=None,
+              usage=None):
+        """Issue a certificate for these names, with the common name subject, or name, and an extended key usage, if given.
+        Returns the paths of certificate and key. It is valid from begin to end (YYYYMMDDHHMMSSZ) if given, otherwise for some
+        days from now."""
         certificate, key, request = (self.directory / f"{name}.{ending}" for ending in ("pem", "key", "csr"))
         self._run("req", "-newkey", *algorithm, "-nodes", "-subj", f"/CN={subject or name}", "-keyout", key, "-out", request)
         (self.directory / "index").write_text("")
@@ -31,7 +33,8 @@ class Authority:
         (self.directory / "ca.cnf").write_text(
             f"[ca]\ndefault_ca=c\n[c]\ndatabase={self.directory}/index\nserial={self.directory}/serial\n"
             f"new_certs_dir={self.directory}\ndefault_md=sha256\npolicy=p\nx509_extensions=e\nunique_subject=no\n"
-            f"[p]\ncommonName=supplied\n[e]\nsubjectAltName={names}\n")
+            f"[p]\ncommonName=supplied\n[e]\nbasicConstraints=CA:FALSE\n" + (f"subjectAltName={names}\n" if names else "") +
+            (f"extendedKeyUsage={usage}\n" if usage else ""))
         validity = ["-startdate", begin, "-enddate", end] if begin else ["-days", days]
         self._run("ca", "-batch", "-config", self.directory / "ca.cnf", "-cert", self.certificate, "-keyfile", self._key,
                   "-in", request, "-out", certificate, *validity)
