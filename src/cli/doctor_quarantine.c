@@ -143,7 +143,8 @@ report_own(struct doctor *doctor, const struct lately *lately, int is_asked)
                 doctor_warn(
                     doctor,
                     "%.0f deliver%s quarantined by this router since its start, the last %s; consumers "
-                    "do not get them until they are released: @GATEPOST@ quarantine list",
+                    "do not get them until they are released: @GATEPOST@ quarantine list, which also shows "
+                    "which were",
                     n, n == 1 ? "y" : "ies", lately->newest);
 }
 
@@ -173,7 +174,8 @@ doctor_quarantine_check(struct doctor *doctor)
                 doctor_warn(doctor,
                             "%s%" PRId64
                             " deliver%s quarantined within an hour, by any router%s%s; consumers do "
-                            "not get them until they are released: @GATEPOST@ quarantine list",
+                            "not get them until they are released: @GATEPOST@ quarantine list, which also "
+                            "shows which were",
                             lately.n_offsets == (int64_t)lately.n ? "" : "up to ", lately.n_offsets,
                             lately.n_offsets == 1 ? "y" : "ies",
                             lately.newest == NULL ? ""
