@@ -35,8 +35,8 @@ def files(place, authority):
     directory.mkdir()
     for source, name in ((certificate, "gw.pem"), (key, "gw.key"), (authority.certificate, "ca.pem")):
         shutil.copyfile(source, directory / name)
-    for name in ("secret", "password", "api_key"):
-        (directory / name).write_bytes(SECRET)
+    for name, secret in (("secret", SECRET), ("password", SECRET), ("api_key", b"key-of-the-tests")):
+        (directory / name).write_bytes(secret)
     for each in directory.iterdir():
         each.chmod(0o600)
         shutil.chown(each, 65534, 65534)
@@ -84,7 +84,9 @@ def run(file, text, *command, mounts="true", user="", environment=None):
     """Run a command of a configuration, after these mounts. Returns the exit status and the problems."""
     file.write_text(text)
     file.chmod(0o644)
-    done = subprocess.run(["unshare", "--mount", "sh", "-ec", f'{mounts}; exec {user} "$@"', "sh", *command], stdin=subprocess.DEVNULL,
+    # The program may be below a directory that is hidden then.
+    script = f'exec 9<"$1"; shift; {mounts}; exec {user} /proc/self/fd/9 "$@"'
+    done = subprocess.run(["unshare", "--mount", "sh", "-ec", script, "sh", *command], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=60, env=ENVIRONMENT | (environment or {}))
     assert_no_sanitizer_report(done.stderr)
     return done.returncode, [line.removeprefix(f"{file}:") for line in done.stderr.splitlines() if line.startswith(f"{file}:")]
