@@ -258,44 +258,73 @@ report_other_file(struct doctor *doctor, const char *other)
         free(text);
 }
 
-/* Return the name that the daemon has for a source with this path, if the file has none of it; or NULL. */
-static const char *
-earlier_name(const struct doctor *doctor, const struct config_source *source)
+/* Return the number of sources that the daemon has and the file does not, and the name of the last one. */
+static size_t
+count_removed(const struct doctor *doctor, const char **removed)
 {
-        const struct json_value *each;
+        size_t n = 0;
 
-        for (each = first_of(doctor, "sources"); each != NULL; each = each->next) {
-                const char *name = json_tree_text(each, "name"), *path = json_tree_text(each, "path");
+        for (const struct json_value *each = first_of(doctor, "sources"); each != NULL; each = each->next) {
+                const char *name = json_tree_text(each, "name");
 
-                if (name != NULL && path != NULL && strcmp(path, source->path) == 0 &&
-                    config_find_source(doctor->config, name, strlen(name)) == NULL)
-                        return name;
+                if (name != NULL && config_find_source(doctor->config, name, strlen(name)) == NULL) {
+                        *removed = name;
+                        n++;
+                }
         }
-        return NULL;
+        return n;
 }
 
-/* Return what to do before the daemon loads a file that has changed: ", first ...", or "". */
-static const char *
-before_reload(const struct doctor *doctor, const char *path)
+/* Return what the daemon has of a source, or NULL: then it is new, or has another name now. */
+static const struct json_value *
+find_loaded(const struct doctor *doctor, const struct config_source *source)
 {
-        static char text[PATH_MAX + 200];
+        const struct json_value *each = first_of(doctor, "sources");
+
+        while (each != NULL && (json_tree_text(each, "name") == NULL ||
+                                strcmp(json_tree_text(each, "name"), source->name) != 0))
+                each = each->next;
+        return each;
+}
+
+/* Whether the daemon has read none of the secrets of a source as they are now. */
+static int
+has_new_secrets(const struct doctor *doctor, const struct config_source *source)
+{
+        for (size_t i = 0; i < source->n_secret_files; i++) {
+                if (doctor_age_has_read(doctor, doctor->status, source->secret_files[i].path))
+                        return 0;
+        }
+        return source->n_secret_files == source->n_keys;
+}
+
+/* Return what to do before the daemon loads what has changed: ", but first ...", or "". */
+static const char *
+before_reload(const struct doctor *doctor)
+{
+        static char text[400];
         const struct config *config = doctor->config;
+        const char *removed = NULL;
+        size_t n_removed = count_removed(doctor, &removed);
 
         text[0] = '\0';
         for (size_t i = 0; i < config->n_sources; i++) {
                 const struct config_source *source = &config->sources[i];
-                const char *earlier = earlier_name(doctor, source);
 
-                if (earlier != NULL)
-                        (void)snprintf(text, sizeof(text),
-                                       ", but first give [source %s] its previous name %.64s: otherwise "
-                                       "repeats of its deliveries are published again",
-                                       source->name, earlier);
-                else if (source->n_keys == 1 && source->n_secret_files == 1 &&
-                         strcmp(source->secret_files[0].path, path) == 0)
-                        (void)snprintf(text, sizeof(text),
-                                       ", but first see that the service signs with this secret: deliveries "
-                                       "signed with the previous one are refused then");
+                if (find_loaded(doctor, source) == NULL && n_removed == 1)
+                        (void)
+                            snprintf(text, sizeof(text),
+                                     ", but if [source %s] is the one that was %s, first give it that name: "
+                                     "otherwise repeats of its deliveries are published again",
+                                     source->name, removed);
+                else if (find_loaded(doctor, source) != NULL && has_new_secrets(doctor, source) &&
+                         (config->roles & CONFIG_RECEIVER || config->verify))
+                        (void)snprintf(
+                            text, sizeof(text),
+                            ", but first see that the service signs with the secret of [source %s], "
+                            "or keep the previous one as another secret_file: what is signed with "
+                            "that is %s otherwise",
+                            source->name, config->roles & CONFIG_RECEIVER ? "refused" : "quarantined");
         }
         return text;
 }
@@ -324,10 +353,10 @@ report_changed(struct doctor *doctor)
                     "after a reload, gatepostd sees another file at that path, as in a container with "
                     "a bind mount of this file alone, which keeps the old one: %s; or it has refused "
                     "the file: see its log",
-                    changed, before_reload(doctor, changed), replace_container(doctor));
+                    changed, before_reload(doctor), replace_container(doctor));
         else if (changed != NULL)
                 doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload @UNIT@%s",
-                            changed, before_reload(doctor, changed));
+                            changed, before_reload(doctor));
         return of_kafka != NULL || changed != NULL;
 }
 

@@ -44,8 +44,7 @@ static const struct meaning meanings[] = {
      "header_prefix", "drops headers"},
     {"INVALID_SIGNATURE", EX_CONFIG, "the receiver refuses the signature by this secret of the configuration",
      "gatepostd runs with other secrets than the file names (if it accepts deliveries of the service, first "
-     "add their secret as another secret_file, or let the service have that of the file: @GATEPOST@ "
-     "subscriptions ensure --rotate)",
+     "add their secret as another secret_file; if it is lost, see gatepostd(8), Changing a secret)",
      "secret_file", "changes bodies"},
     {"STALE_TIMESTAMP", EX_CONFIG, "by the receiver's clock, the delivery was not signed now",
      "synchronise the clocks of this machine and the receiver's (timedatectl)", NULL, NULL},

@@ -246,11 +246,13 @@ check_secrets(struct doctor *doctor)
                 if (name == NULL || age_s > DOCTOR_RECENT_S)
                         continue;
                 doctor_begin(doctor, "secrets", "[source %s]", name);
-                doctor_warn(doctor,
-                            "a reload %s ago replaced all secrets: deliveries that the service signs with a "
-                            "previous one are refused; see that it has the present one, or let it: "
-                            "@GATEPOST@ subscriptions ensure --rotate",
-                            format_age(age_s, age));
+                doctor_warn(
+                    doctor,
+                    "a reload %s ago replaced all secrets: deliveries that the service signs with a "
+                    "previous one are refused; if it does, add that one again as another secret_file, "
+                    "and then: systemctl reload @UNIT@; they are accepted when they are sent again; "
+                    "if it is lost, see gatepostd(8), Changing a secret",
+                    format_age(age_s, age));
         }
 }
 
@@ -323,12 +325,13 @@ check_lookups(struct doctor *doctor)
                 if (source == NULL || option == NULL || missing == 0 || status_number(each, "found") > 0)
                         continue;
                 doctor_begin(doctor, "events", "[source %s]", source);
-                doctor_warn(
-                    doctor,
-                    "`%s` has found nothing in the bodies of %.0f event%s since the start of gatepostd, "
-                    "so that %s; see whether the JSON pointer is right: @GATEPOST@ tail shows bodies",
-                    option, missing, missing == 1 ? "" : "s",
-                    strcmp(option, "key") == 0 ? "their key is the delivery-id" : "they have no ce_subject");
+                doctor_warn(doctor,
+                            "`%s` has found nothing in the bodies of %.0f event%s since the configuration "
+                            "was loaded, "
+                            "so that %s; see whether the JSON pointer is right: @GATEPOST@ tail shows bodies",
+                            option, missing, missing == 1 ? "" : "s",
+                            strcmp(option, "key") == 0 ? "their key is the delivery-id"
+                                                       : "they have no ce_subject");
         }
 }
 

@@ -43,18 +43,37 @@ shares_secret(const struct config_source *source, const struct config_source *ot
         return 0;
 }
 
-/* Return the source of `earlier` that has another name in `next`, where `source` has its path; or NULL. */
+/* Return what a source of `next` was in `earlier`, if it had another name there; NULL: it is new. */
 static const struct config_source *
 find_earlier_name(const struct config *earlier, const struct config *next, const struct config_source *source)
 {
         for (size_t i = 0; i < earlier->n_sources; i++) {
                 const struct config_source *each = &earlier->sources[i];
 
-                if (strcmp(each->path, source->path) == 0 &&
-                    config_find_source(next, each->name, strlen(each->name)) == NULL)
+                if (config_find_source(next, each->name, strlen(each->name)) == NULL &&
+                    (strcmp(each->path, source->path) == 0 || shares_secret(source, each)))
                         return each;
         }
         return NULL;
+}
+
+/* Note whether all secrets of a source were replaced; one that is added later is probably a previous one. */
+static void
+note_secrets(const struct config *next, struct config_source *source, const struct config_source *earlier)
+{
+        int refuses = (next->roles & CONFIG_RECEIVER) != 0;
+
+        if (shares_secret(source, earlier)) {
+                source->replaced_s = source->n_keys > earlier->n_keys ? 0 : earlier->replaced_s;
+                return;
+        }
+        if (!refuses && !next->verify)
+                return;
+        source->replaced_s = clock_now_ms() / 1000;
+        log_warning(
+            "all secrets of a source were replaced; deliveries signed with a previous one are no longer "
+            "accepted source=%s",
+            source->name);
 }
 
 /* Log which deliveries, signed or sent before, the sources no longer take or recognise. */
@@ -73,14 +92,9 @@ note_sources(const struct config *newest, struct config *next)
                                             "published under the previous name are published again "
                                             "source=%s previous=%s",
                                             source->name, earlier->name);
-                } else if (shares_secret(source, earlier)) {
-                        source->replaced_s = earlier->replaced_s;
-                } else {
-                        source->replaced_s = clock_now_ms() / 1000;
-                        log_warning("all secrets of a source were replaced; deliveries signed with a "
-                                    "previous one are refused from now on source=%s",
-                                    source->name);
                 }
+                if (earlier != NULL)
+                        note_secrets(next, source, earlier);
         }
 }
 

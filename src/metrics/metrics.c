@@ -171,12 +171,26 @@ metrics_refuse_reload(struct metrics *metrics, const struct refused_reload *refu
         metrics->refused_reload = *refused;
 }
 
+/* Pointers may be others now. */
+static void
+begin_lookups(struct metrics *metrics)
+{
+        for (struct metrics_source *each = atomic_load(&metrics->sources); each != NULL;
+             each = atomic_load(&each->next)) {
+                for (size_t l = 0; l < EVENT_LOOKUP_N; l++) {
+                        each->found_before[l] = metrics_get(&each->found[l]);
+                        each->missing_before[l] = metrics_get(&each->missing[l]);
+                }
+        }
+}
+
 void
 metrics_apply(struct metrics *metrics, const struct config *config)
 {
         metrics->applied_s = clock_now_ms() / 1000;
         metrics->refused_reload.time_s = 0;
         add_counters(metrics, config);
+        begin_lookups(metrics);
         config_free(metrics->newest);
         metrics->newest = config_hold(config);
         if (metrics->config->certificate != NULL && config->certificate != NULL)

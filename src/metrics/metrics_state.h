@@ -31,6 +31,8 @@ struct metrics_source {
         counter duplicates;
         counter quarantined[QUARANTINE_N_REASONS];
         counter found[EVENT_LOOKUP_N], missing[EVENT_LOOKUP_N];
+        /* The same when the newest configuration was applied; for the main thread. */
+        uint64_t found_before[EVENT_LOOKUP_N], missing_before[EVENT_LOOKUP_N];
 };
 
 /* Events of a kind that belong to one source. */

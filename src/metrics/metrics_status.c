@@ -253,25 +253,35 @@ put_events(struct status_writer *writer)
         json_close_object(writer->json);
 }
 
-/* What pointers have looked up, of sources that have some. */
+static int
+has_pointer(const struct config_source *source, size_t lookup)
+{
+        return lookup == EVENT_LOOKUP_KEY ? source->rules.key_from == EVENT_KEY_POINTER
+                                          : source->rules.subject.n_segments > 0;
+}
+
+/* What the pointers of the newest configuration have looked up since it was loaded. */
 static void
 put_lookups(struct status_writer *writer)
 {
-        const struct metrics_source *each = atomic_load(&writer->metrics->sources);
+        const struct config *config = writer->metrics->newest;
 
         json_open_array(writer->json, "lookups");
-        for (; each != NULL; each = atomic_load(&each->next)) {
-                for (size_t l = 0; l < EVENT_LOOKUP_N; l++) {
-                        uint64_t found = metrics_get(&each->found[l]),
-                                 missing = metrics_get(&each->missing[l]);
+        for (const struct metrics_source *each = atomic_load(&writer->metrics->sources); each != NULL;
+             each = atomic_load(&each->next)) {
+                const struct config_source *source =
+                    config_find_source(config, each->name, strlen(each->name));
 
-                        if (found + missing == 0)
+                for (size_t l = 0; l < EVENT_LOOKUP_N; l++) {
+                        if (source == NULL || !has_pointer(source, l))
                                 continue;
                         json_open_object(writer->json, NULL);
                         status_writer_text(writer, "source", each->name);
                         status_writer_text(writer, "option", metrics_lookup_name(l));
-                        status_writer_count(writer, "found", found);
-                        status_writer_count(writer, "missing", missing);
+                        status_writer_count(writer, "found",
+                                            metrics_get(&each->found[l]) - each->found_before[l]);
+                        status_writer_count(writer, "missing",
+                                            metrics_get(&each->missing[l]) - each->missing_before[l]);
                         json_close_object(writer->json);
                 }
         }

@@ -109,10 +109,23 @@ decision_log_add(struct decision_log *log, const char *known, const struct recor
 }
 
 void
+decision_log_strange(struct decision_log *log, const struct record *record)
+{
+        char source[LOG_QUOTED_SIZE];
+
+        log_flood(
+            &log->strange, LOG_LEVEL_WARNING,
+            "deliveries within dedup_window have a source that is not configured; if it has another name "
+            "now, repeats of them are published again last_source=%s",
+            value(record->source, source));
+}
+
+void
 decision_log_clear(struct decision_log *log)
 {
         struct decision_log_source *source;
 
+        log_flood_end(&log->strange);
         while ((source = log->sources) != NULL) {
                 log->sources = source->next;
                 for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)

@@ -17,6 +17,7 @@ struct decision_log_source {
 struct decision_log {
         struct decision_log_source *sources;
         struct recent *recent; /* where to note quarantined records for /status */
+        struct log_flood strange;
 };
 
 /**
@@ -27,6 +28,9 @@ struct decision_log {
  */
 void decision_log_add(struct decision_log *log, const char *known, const struct record *record,
                       const struct verdict *verdict);
+
+/* Log that a record that was routed before has a source that is not configured. Rate-limited. */
+void decision_log_strange(struct decision_log *log, const struct record *record);
 
 void decision_log_clear(struct decision_log *log);
 

@@ -221,6 +221,8 @@ remember(struct processor *processor, struct partition *partition, const struct 
                 recheck_divergence(partition, processor->config->deliveries_topic);
                 return PROCESSOR_UNPOSITIONED;
         }
+        if (config_find_source(processor->newest, record->source.data, record->source.len) == NULL)
+                decision_log_strange(&processor->decisions, record);
         if (judge_remember(processor->judge, partition->dedup, record) == 0)
                 return PROCESSOR_DONE;
         (void)error_set_openssl(error, "the record could not be remembered");

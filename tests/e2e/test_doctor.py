@@ -276,11 +276,18 @@ def test_pointer_that_finds_nothing_is_a_warning(installation, option, effect):
     daemon.accept(deliveries[0])
     installation.kafka.wait_until_routed()
     (line,) = examine(installation, file_of(daemon), "--no-send").having("!")
-    assert line.startswith(f"! events [source invoicing]: `{option}` has found nothing in the bodies of 1 event since the start of gatepostd, {effect}")
+    assert line.startswith(f"! events [source invoicing]: `{option}` has found nothing in the bodies of 1 event since the configuration was loaded, {effect}")
     config["source invoicing"][option] = "/invoiceId"
     reload(daemon)
+    assert examine(installation, file_of(daemon), "--no-send").having("!") == []
     daemon.accept(deliveries[1])
     installation.kafka.wait_until_routed()
     assert examine(installation, file_of(daemon), "--no-send").having("!") == []
     assert daemon.metric("gatepost_event_lookups_total", source="invoicing", option=option, result="found") == 1
     assert daemon.metric("gatepost_event_lookups_total", source="invoicing", option=option, result="missing") == 1
+    config["source invoicing"][option] = "/invoice/id"
+    reload(daemon)
+    daemon.accept(Delivery(event_body(invoiceId="4713")))
+    installation.kafka.wait_until_routed()
+    (line,) = examine(installation, file_of(daemon), "--no-send").having("!")
+    assert f"`{option}` has found nothing in the bodies of 1 event " in line

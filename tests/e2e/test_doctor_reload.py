@@ -10,7 +10,7 @@ import pytest
 import waiting
 from checkup import by_sockets, examine, file_of, status_of
 from reloading import refused, reload, send_sighup
-from signing import Delivery
+from signing import SECRET, Delivery
 
 KEY = b"another secret, which is long enough"
 TOLERANCE = "the tolerance of [source invoicing] exceeds half of dedup_window, which needs a restart to change"
@@ -48,7 +48,7 @@ def test_edit_that_only_a_restart_applies(installation, daemon, reason, options)
         f"! daemon configuration: gatepostd has not loaded {file} as it is now: the last reload was refused: {reason}; only a restart applies it: "
         "systemctl restart gatepostd")
     assert "remedy: gatepostd runs with other secrets than the file names (" in checkup.lines[-1]
-    assert checkup.lines[-1].endswith(f"subscriptions ensure --rotate): {SEE}")
+    assert checkup.lines[-1].endswith(f"Changing a secret): {SEE}")
     shown = " ".join(installation.gatepost("status", config=file).stdout.split())
     assert re.search(rf" the last reload was refused, \d+ s ago {re.escape(reason)} ", shown), shown
     daemon.stop()
@@ -135,27 +135,62 @@ def test_admin_endpoint_that_has_moved(installation, has_spool):
 
 def test_replaced_secret_is_said_before_and_after_the_reload(installation, daemon):
     """While the service signs with the previous secret, the remedy is not a reload, which would refuse its deliveries."""
-    file = pathlib.Path(daemon.config["source invoicing"]["secret_file"])
-    file.write_bytes(KEY)
-    checkup = examine(installation, file_of(daemon))
-    assert configuration_line(checkup).endswith(
-        f"gatepostd has not loaded {file} as it is now: systemctl reload gatepostd, but first see that the service signs with this "
-        "secret: deliveries signed with the previous one are refused then")
-    assert "(if it accepts deliveries of the service, first add their secret as another secret_file" in checkup.lines[-1]
-    assert "all secrets of a source were replaced" in reload(daemon)
-    (line,) = [line for line in examine(installation, file_of(daemon)).lines if line.startswith("! secrets ")]
-    assert "a reload " in line and "replaced all secrets" in line
     config = daemon.config
-    config["source invoicing"]["secret_file"] = [str(file), config.secret_file("more", b"one more secret, long enough")]
+    file = pathlib.Path(config["source invoicing"]["secret_file"])
+    file.write_bytes(KEY)
+    advice = ("as it is now: systemctl reload gatepostd, but first see that the service signs with the secret of [source invoicing], or keep the "
+              "previous one as another secret_file: what is signed with that is refused otherwise")
+    checkup = examine(installation, file_of(daemon))
+    assert configuration_line(checkup).endswith(f"gatepostd has not loaded {file} {advice}")
+    assert "(if it accepts deliveries of the service, first add their secret as another secret_file; if it is lost, " in checkup.lines[-1]
+    file.write_bytes(SECRET)
+    config["source invoicing"]["secret_file"] = config.secret_file("other", KEY)
+    config.write(f"{daemon.name}.conf")
+    assert configuration_line(examine(installation, file_of(daemon), "--no-send")).endswith(f"gatepostd has not loaded {file_of(daemon)} {advice}")
+    late = Delivery()
+    assert "all secrets of a source were replaced" in reload(daemon)
+    assert daemon.post(late).status == 401
+    (line,) = [line for line in examine(installation, file_of(daemon)).lines if line.startswith("! secrets ")]
+    assert " replaced all secrets: " in line and "; if it does, add that one again as another secret_file, and then: systemctl reload " in line
+    config["source invoicing"]["secret_file"] = [config["source invoicing"]["secret_file"], str(file)]
     assert "secrets of a source" not in reload(daemon)
-    assert any(line.startswith("! secrets ") for line in examine(installation, file_of(daemon)).lines)
+    daemon.accept(late)
+    assert not any(line.startswith("! secrets ") for line in examine(installation, file_of(daemon)).lines)
 
 
-def test_source_with_another_name_is_said_before_and_after_the_reload(installation, daemon):
+@pytest.mark.parametrize("changes", [{}, {"path": "/webhooks/einvoices"}], ids=["same-path", "another-path"])
+def test_source_with_another_name_is_said_before_and_after_the_reload(installation, daemon, changes):
+    source = daemon.config.sections.pop("source invoicing")
+    daemon.config.sections["source einvoices"] = source | {"header_prefix": "x-invoicing"} | changes
+    daemon.config.write(f"{daemon.name}.conf")
+    line = configuration_line(examine(installation, file_of(daemon), "--no-send"))
+    assert line.endswith("systemctl reload gatepostd, but if [source einvoices] is the one that was invoicing, first give it that name: "
+                         "otherwise repeats of its deliveries are published again")
+    assert "source has another name; repeats of deliveries" in reload(daemon)
+
+
+def test_source_with_another_name_is_said_after_a_restart(installation, daemon):
+    daemon.accept()
+    installation.kafka.wait_until_routed()
     source = daemon.config.sections.pop("source invoicing")
     daemon.config.sections["source einvoices"] = source | {"header_prefix": "x-invoicing"}
-    daemon.config.write(f"{daemon.name}.conf")
-    line = configuration_line(examine(installation, file_of(daemon)))
-    assert line.endswith("systemctl reload gatepostd, but first give [source einvoices] its previous name invoicing: otherwise repeats "
-                         "of its deliveries are published again")
-    assert "source has another name; repeats of deliveries" in reload(daemon)
+    daemon.stop()
+    daemon.restart()
+    daemon.wait_for_log("deliveries within dedup_window have a source that is not configured")
+
+
+def test_secret_of_a_router_that_does_not_verify_is_no_matter(installation):
+    """A router with verify = on quarantines what it is then wrong for."""
+    installation.create_topics()
+    router = installation.start(by_sockets(installation).roles("router"))
+    secret_file = router.config.secret_file("new", KEY)
+    for verify in ("off", "on"):
+        router.config["router"]["verify"] = verify
+        router.stop()
+        router.restart()
+        router.config["source invoicing"]["secret_file"] = secret_file
+        router.config.write(f"{router.name}.conf")
+        line = configuration_line(examine(installation, file_of(router), "--no-send"))
+        assert ("what is signed with that is quarantined otherwise" in line) == (verify == "on"), line
+        assert ("all secrets of a source were replaced" in reload(router)) == (verify == "on")
+        secret_file = router.config.secret_file("newer", b"one more secret, long enough")
