@@ -189,6 +189,19 @@ print_limits(const struct audit *audit)
                         n_others);
 }
 
+/* Records that are both lost and unexpected may have been published by an earlier configuration. */
+static void
+print_hint(const struct audit *audit)
+{
+        const uint64_t *n_faults = audit->total.n_faults;
+
+        if (n_faults[TALLY_LOST] > 0 && n_faults[TALLY_UNEXPECTED] > 0)
+                fputs("gatepost audit: it decides by the present configuration: if sources, key, kind or "
+                      "[events] were changed, what was published before looks lost and unexpected; audit "
+                      "what came after the change: gatepost audit --since TIME\n",
+                      stderr);
+}
+
 /* Print how many deliveries were checked, and of which time. */
 static void
 print_checked(const struct audit *audit)
@@ -232,6 +245,7 @@ audit_print_text(const struct audit *audit)
         (void)fflush(stdout);
         print_limits(audit);
         print_examples(audit);
+        print_hint(audit);
 }
 
 static void
@@ -353,4 +367,5 @@ audit_print_json(const struct audit *audit)
         json_print(json);
         (void)fflush(stdout);
         print_limits(audit);
+        print_hint(audit);
 }

@@ -14,6 +14,7 @@ from signing import KINDS, Delivery, event_body
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_TEMPFAIL = 64, 65, 66, 69, 75
 MINUTE_MS = 60_000
+HINT = "gatepost audit: it decides by the present configuration: if sources, key, kind or [events] were changed"
 
 
 @pytest.fixture
@@ -91,6 +92,7 @@ def test_foreign_records_are_unexpected(routed):
                            dataclasses.replace(event, topic=routed.kafka.quarantine),
                            dataclasses.replace(event, headers=None, key=None, value=None)])
     result = audit(routed)
+    assert HINT not in result.stderr
     assert result.faults == (0, 0, 5) and result.topic(routed.kafka.quarantine)["unexpected"] == 1
     assert result.topic(event.topic)["unexpected"] == 4
 
@@ -101,6 +103,7 @@ def test_deleted_events_are_lost(routed):
     routed.create_topics()
     result = audit(routed)
     lost = [each.delivery_id for each in routed.deliveries if b'"reporting_batch.' in each.body]
+    assert HINT not in result.stderr
     assert result.faults == (len(lost), 0, 0) and result.topic(topic)["found"] == 0
     assert sorted(result.examples) == sorted(("lost", each) for each in lost)
 
@@ -112,8 +115,10 @@ def test_altered_event_is_lost_and_unexpected(installation):
     installation.kafka.append([Delivery()])
     installation.start(other)
     installation.kafka.wait_until_routed()
-    assert audit(installation).faults == (1, 0, 1)
-    assert audit(installation, config=other).faults == (0, 0, 0)
+    changed, same = audit(installation), audit(installation, config=other)
+    assert changed.faults == (1, 0, 1) and same.faults == (0, 0, 0)
+    assert HINT in changed.stderr and HINT not in same.stderr
+    assert installation.gatepost("audit").stderr.splitlines()[-1].startswith(HINT)
 
 
 def test_unpublished_deliveries_are_lost(installation):
