@@ -169,7 +169,7 @@ framing_take_head(struct framing *framing, struct head *head)
 static enum framing_verdict
 refuse(struct framing *framing, int status, const char *reason)
 {
-        framing->fault = (struct head_fault){status, reason};
+        framing->fault = (struct head_fault){.status = status, .reason = reason};
         return FRAMING_REFUSED;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "http/connections.h"
+#include "http/proxy_protocol.h"
 
 #define MEMORY_WAIT_MS 2000
 #define LINGER_MS 1000
@@ -89,7 +90,7 @@ gate_evhttp_is_gone(const struct connection *connection)
         return event_cb == NULL;
 }
 
-/* Send close_notify, or log why the session has failed. Return the reason, a constant, or NULL. */
+/* Send close_notify, or log why the session has failed. Return the reason of the end, a constant, or NULL. */
 static const char *
 end_session(struct connection *connection, enum http_end why)
 {
@@ -97,6 +98,8 @@ end_session(struct connection *connection, enum http_end why)
         unsigned long code = connection->stream.tls_error;
         const char *reason = NULL;
 
+        if (why == HTTP_END_PROXY_HEADER)
+                return proxy_header_fault(connection->proxy_header);
         if (session == NULL)
                 return NULL;
         if (why == HTTP_END_CLOSED || why == HTTP_END_HANDSHAKE_FAILED)

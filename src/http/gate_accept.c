@@ -101,12 +101,13 @@ gate_read_proxy(struct connection *connection)
                 result = proxy_header_client(connection->proxy_header, &connection->client);
         if (result > 0)
                 connection->is_unix = 0;
+        if (result < 0) {
+                gate_end(connection, is_silent ? HTTP_END_CLOSED : HTTP_END_PROXY_HEADER);
+                return;
+        }
         free(connection->proxy_header);
         connection->proxy_header = NULL;
-        if (result < 0)
-                gate_end(connection, is_silent ? HTTP_END_CLOSED : HTTP_END_PROXY_HEADER);
-        else
-                begin(connection);
+        begin(connection);
 }
 
 /* The listener requires the PROXY protocol, which only trusted proxies may speak. */

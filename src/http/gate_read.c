@@ -200,11 +200,14 @@ static void
 refuse_by_framing(struct connection *connection)
 {
         const struct head_fault *fault = &connection->framing.fault;
+        const char *reason = fault->reason;
 
+        if (connection->all->limits.requires_proxy && fault->reason_behind_proxy != NULL)
+                reason = fault->reason_behind_proxy;
         if (fault->status == 413 && connection->request == NULL)
                 begin_request(connection, 1);
         else
-                gate_refuse(connection, fault->status, fault->reason);
+                gate_refuse(connection, fault->status, reason);
 }
 
 void

@@ -234,6 +234,14 @@ fail(struct head_fault *fault, int status, const char *reason)
         return -1;
 }
 
+/* A header of the PROXY protocol came where the request line is expected. */
+static int
+fail_by_proxy(struct head_fault *fault, const char *reason, const char *reason_behind_proxy)
+{
+        fault->reason_behind_proxy = reason_behind_proxy;
+        return fail(fault, 400, reason);
+}
+
 /* CONNECT is missing: its target is not a path. */
 static int
 is_known_method(const char *method)
@@ -254,12 +262,11 @@ take_request_line(struct head *head, const char *text, const char *line, size_t 
 {
         size_t method_len = head_token_len(line, len), target_len = 0, path_len;
         const char *target = line + method_len + 1, *version, *wrong;
-        static const char proxy[] = "PROXY TCP";
 
+        if (proxy_header_is_line(line, len))
+                return fail_by_proxy(fault, PROXY_UNEXPECTED, PROXY_SECOND);
         if (method_len == 0 || method_len >= len || line[method_len] != ' ')
                 return fail(fault, 400, "the request line is malformed");
-        if (len > strlen(proxy) && memcmp(line, proxy, strlen(proxy)) == 0)
-                return fail(fault, 400, PROXY_UNEXPECTED);
         while (target + target_len < line + len && target[target_len] > 0x20 && target[target_len] < 0x7f)
                 target_len++;
         version = target + target_len + 1;
@@ -400,7 +407,8 @@ int
 head_end(const struct head *head, struct head_fault *fault)
 {
         if (head->method[0] == '\0') /* version 2 of the PROXY protocol begins with two line ends */
-                return fail(fault, 400, "the request line is empty, or it is " PROXY_UNEXPECTED);
+                return fail_by_proxy(fault, "the request line is empty, or it is " PROXY_UNEXPECTED,
+                                     "the request line is empty, or it is " PROXY_SECOND);
         if (head->minor == 1 && head->n_hosts == 0)
                 return fail(fault, 400, "Host is missing");
         if (head->chunked && head->n_lengths > 0)

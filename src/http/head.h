@@ -63,6 +63,8 @@ struct head {
 struct head_fault {
         int status;
         const char *reason;
+        /* The reason on a listener that requires the PROXY protocol; NULL: the same. */
+        const char *reason_behind_proxy;
 };
 
 /**

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/compiler.h"
+
 #define VERSION_2 0x20
 #define COMMAND_LOCAL 0
 #define COMMAND_PROXY 1
@@ -18,6 +20,20 @@ int
 proxy_header_begins(const char first[PROXY_BEGIN_LEN])
 {
         return memcmp(first, signature, PROXY_BEGIN_LEN) == 0 || memcmp(first, "PROXY", PROXY_BEGIN_LEN) == 0;
+}
+
+int
+proxy_header_is_line(const char *line, size_t len)
+{
+        static const char *const families[] = {"PROXY TCP", "PROXY UNKNOWN"};
+
+        for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+                size_t family_len = strlen(families[i]);
+
+                if (len >= family_len && memcmp(line, families[i], family_len) == 0)
+                        return 1;
+        }
+        return 0;
 }
 
 static size_t
@@ -88,4 +104,12 @@ proxy_header_client(const struct proxy_header *header, struct address *client)
                 return 1;
         }
         return 0;
+}
+
+const char *
+proxy_header_fault(const struct proxy_header *header)
+{
+        return proxy_header_is_line((const char *)header->data, header->len)
+                   ? "a header of version 1 of the PROXY protocol"
+                   : "no valid header of the PROXY protocol";
 }

@@ -17,12 +17,16 @@
 
 /* The reason to refuse a header where none is expected. */
 #define PROXY_UNEXPECTED "a PROXY protocol header, but proxy_protocol is off"
+#define PROXY_SECOND "a second PROXY protocol header"
 
 /* The first bytes of a connection that proxy_header_begins() needs: as many as the header of a TLS record. */
 #define PROXY_BEGIN_LEN 5
 
 /* Return whether a connection that begins with these bytes begins with a header of version 1 or 2. */
 int proxy_header_begins(const char first[PROXY_BEGIN_LEN]) MUST_CHECK;
+
+/* Return whether a line begins as a header of version 1 does (section 2.1), with or without addresses. */
+int proxy_header_is_line(const char *line, size_t len) MUST_CHECK;
 
 /* The bytes of a header read so far. Zero-initialise. */
 struct proxy_header {
@@ -43,5 +47,8 @@ int proxy_header_read(struct proxy_header *header, int fd) MUST_CHECK;
  * the client is then the peer; or -1 when it is malformed.
  */
 int proxy_header_client(const struct proxy_header *header, struct address *client) MUST_CHECK;
+
+/* Name what came instead of a complete, valid header: a constant. */
+const char *proxy_header_fault(const struct proxy_header *header) MUST_CHECK;
 
 #endif

@@ -79,7 +79,8 @@ struct http_callbacks {
 
         /*
          * A connection has ended: after the answer to its last request, or before one. reason is why its TLS
-         * session failed, a constant; NULL if it did not, or if the client only closed it.
+         * session failed, a constant; NULL if it did not, or if the client only closed it. For
+         * HTTP_END_PROXY_HEADER, it names what came instead of the header.
          */
         void (*on_closed)(enum http_end end, int is_answered, const char *reason,
                           const struct address *client, void *arg);

@@ -312,7 +312,8 @@ describe_closed(enum http_end end, const char *reason, const struct address *cli
 {
         static const char *const formats[HTTP_N_ENDS] = {
             [HTTP_END_PROXY_HEADER] =
-                "no valid header of the PROXY protocol from %s; proxy_protocol = required",
+                "%2$s from %1$s; proxy_protocol = required takes version 2 only, which is "
+                "send-proxy-v2 in HAProxy",
             [HTTP_END_HANDSHAKE_FAILED] = "the TLS handshake with %s failed: %s",
             [HTTP_END_MADE_ROOM] = "closed for another connection: max_connections were open, or no file "
                                    "descriptor was left",

@@ -1,5 +1,6 @@
 """Why a request was refused: the log and /status name the cause, which the client is not told."""
 
+import contextlib
 import re
 import ssl
 import time
@@ -158,11 +159,31 @@ def test_client_that_speaks_tls_to_a_plain_port_is_shown(daemon):
     assert refusals(daemon)[0]["outcome"] == "bad_request"
 
 
-@pytest.mark.parametrize("header, doubt", [(b"PROXY TCP4 192.0.2.7 127.0.0.1 1 2\r\n", ""),
-                                           (proxy_header("192.0.2.7"), "the request line is empty, or it is ")], ids=["v1", "v2"])
+@pytest.mark.parametrize("header, doubt", [(b"PROXY TCP4 192.0.2.7 127.0.0.1 1 2\r\n", ""), (b"PROXY UNKNOWN\r\n", ""),
+                                           (proxy_header("192.0.2.7"), "the request line is empty, or it is ")], ids=["v1", "v1 without addresses", "v2"])
 def test_proxy_protocol_that_is_not_expected_is_shown(daemon, header, doubt):
     reply = http_client.raw(daemon.address, header + b"POST /a HTTP/1.1\r\nHost: a\r\n\r\n")
     assert cause(daemon, reply) == ("", "bad_request", f"{doubt}a PROXY protocol header, but proxy_protocol is off")
+
+
+VERSION_2 = "; proxy_protocol = required takes version 2 only, which is send-proxy-v2 in HAProxy"
+
+
+@pytest.mark.parametrize("first, detail", [
+    (b"PROXY TCP4 192.0.2.7 127.0.0.1 1 2\r\n", "a header of version 1 of the PROXY protocol from 127.0.0.1" + VERSION_2),
+    (b"PROXY UNKNOWN\r\n", "a header of version 1 of the PROXY protocol from 127.0.0.1" + VERSION_2),
+    (b"", "no valid header of the PROXY protocol from 127.0.0.1" + VERSION_2),
+    (proxy_header("127.0.0.1") + b"PROXY UNKNOWN\r\n", "a second PROXY protocol header"),
+    (2 * proxy_header("127.0.0.1"), "the request line is empty, or it is a second PROXY protocol header"),
+], ids=["v1", "v1 without addresses", "none", "v1 as the second", "v2 as the second"])
+def test_header_that_the_proxy_protocol_does_not_take_is_named(offline, first, detail):
+    config = offline.config("receiver")
+    config["receiver"].update({"trusted_proxy": "127.0.0.1", "proxy_protocol": "required"})
+    daemon = offline.daemon(config).start()
+    with contextlib.suppress(ConnectionError):  # closed without an answer
+        http_client.raw(daemon.address, first + b"POST /a HTTP/1.1\r\nHost: a\r\n\r\n")
+    waiting.until(lambda: refusals(daemon), 30, "the refusal")
+    assert refusals(daemon)[0]["detail"] == detail
 
 
 @pytest.mark.parametrize("seconds, age", [(7205, "2 hours old"), (-1190, "19 minutes in the future"), (400, "6 minutes old")])
