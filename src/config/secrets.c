@@ -172,7 +172,7 @@ secrets_read_signing(const char *path, size_t *len, struct stat *st, struct erro
         return NULL;
 }
 
-/* Whether a secret is a placeholder, of the sample or of anybody's template. */
+/* Whether a secret is a placeholder, of the sample or of anybody's template, or the dots that hide one. */
 static int
 is_placeholder(const char *secret)
 {
@@ -183,27 +183,33 @@ is_placeholder(const char *secret)
                                             "replace-me",
                                             "replace_me",
                                             "replaceme",
-                                            "your-secret",
-                                            "your_secret",
+                                            "your-",
+                                            "your_",
                                             "placeholder",
                                             "<secret>"};
+        static const char dots[] = "*\u2022\u25cf"; /* the bytes of bullets are no letters */
 
         for (size_t i = 0; i < ARRAY_LEN(words); i++) {
                 if (strcasestr(secret, words[i]) != NULL)
                         return 1;
         }
+        if (strncasecmp(secret, "your", strlen("your")) == 0 || secret[strspn(secret, dots)] == '\0')
+                return 1;
         return secret[strspn(secret, (char[]){secret[0], '\0'})] == '\0'; /* one letter, again and again */
 }
 
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
 /*
- * Whether a secret is a line of a file with variables, NAME=value. Base64 has a `=` only at its end, and a
- * random text rarely begins with letters of one word and a `=`.
+ * Whether a secret follows its name: NAME=value, as in a file with variables, or name: value, as in a header
+ * or in YAML. Base64 has a `=` only at its end and no colon, and a random text rarely begins with letters of
+ * one word and either.
  */
 static int
-is_assignment(const char *secret)
+follows_name(const char *secret, char separator)
 {
-        static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-        static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+        static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789";
+        static const char letters[] = LETTERS "_-";
         size_t capital, letter, len;
 
         if (strncmp(secret, "export ", strlen("export ")) == 0)
@@ -211,30 +217,87 @@ is_assignment(const char *secret)
         capital = strspn(secret, capitals);
         letter = strspn(secret, letters);
         len = capital > letter ? capital : letter;
-        if (len < 3 || isdigit((unsigned char)secret[0]) || secret[len] != '=')
+        if (len < 3 || isdigit((unsigned char)secret[0]))
                 return 0;
         secret += len;
-        return secret[strspn(secret, "=")] != '\0';
+        secret += strspn(secret, " ");
+        return *secret == separator && secret[1 + strspn(secret + 1, "= ")] != '\0';
 }
 
-/* Return what makes a text doubtful that was copied with what is around it, or NULL. */
-static const char *
-doubt_of_form(const char *secret)
+/* Whether a text is $NAME, ${NAME} or $(command), which a shell would have replaced. */
+static int
+is_expansion(const char *secret)
 {
         size_t len = strlen(secret);
 
-        if (len > 1 && (secret[0] == '"' || secret[0] == '\'') && secret[len - 1] == secret[0])
-                return "is in quotes, which belong to it";
-        if (is_assignment(secret))
-                return "begins with a name and =, which belong to it; leave only the value";
-        if (len > 1 &&
-            ((secret[0] == '{' && secret[len - 1] == '}') || (secret[0] == '[' && secret[len - 1] == ']')))
-                return "is in braces or brackets, as JSON, which belong to it; leave only the value";
-        if (is_pem(secret))
-                return "is in PEM, as a private key or a certificate; use the text that the service knows";
+        if (secret[0] != '$' || len < 2)
+                return 0;
+        if (secret[1] == '{' || secret[1] == '(')
+                return secret[len - 1] == (secret[1] == '{' ? '}' : ')');
+        return !isdigit((unsigned char)secret[1]) &&
+               secret[1 + strspn(secret + 1, LETTERS "_0123456789")] == '\0';
+}
+
+/* Whether a text ends with a comment: a blank, #, and a word. */
+static int
+has_comment(const char *secret)
+{
+        const char *mark = strstr(secret, " #");
+        size_t len;
+
+        if (mark == NULL)
+                return 0;
+        mark += 2;
+        mark += strspn(mark, "# ");
+        len = strspn(mark, LETTERS);
+        return len > 0 && strchr(" ,:", mark[len]) != NULL;
+}
+
+/* Return what makes a text doubtful that was copied with the characters around it, or NULL. */
+static const char *
+doubt_of_ends(const char *secret)
+{
+        static const char quotes[] = "is in quotes, which belong to it";
+        static const char braces[] =
+            "is in braces or brackets, as JSON, which belong to it; leave only the value";
+        static const struct {
+                char first, last;
+                const char *doubt;
+        } pairs[] = {
+            {'"', '"', quotes}, {'\'', '\'', quotes},
+            {'`', '`', quotes}, {'{', '}', braces},
+            {'[', ']', braces}, {'<', '>', "is in angle brackets, which belong to it; leave only the value"},
+        };
+        size_t len = strlen(secret);
+
+        for (size_t i = 0; i < ARRAY_LEN(pairs) && len > 1; i++) {
+                if (secret[0] == pairs[i].first && secret[len - 1] == pairs[i].last)
+                        return pairs[i].doubt;
+        }
         if (len > 1 && strcmp(secret + len - 2, "\\n") == 0)
                 return "ends with a backslash and the letter n, which belong to it";
+        if (len > 1 && secret[len - 1] == ',')
+                return "ends with a comma, which belongs to it; leave only the value";
         return NULL;
+}
+
+/* Return what makes a text doubtful that is, or was copied with, something else than a secret, or NULL. */
+static const char *
+doubt_of_form(const char *secret)
+{
+        if (follows_name(secret, '='))
+                return "begins with a name and =, which belong to it; leave only the value";
+        if (follows_name(secret, ':'))
+                return "begins with a name and a colon, which belong to it; leave only the value";
+        if (is_pem(secret))
+                return "is in PEM, as a private key or a certificate; use the text that the service knows";
+        if (is_expansion(secret))
+                return "is a variable or a command, as for a shell, which is not replaced by its value";
+        if (has_comment(secret))
+                return "ends with a comment, which belongs to it; leave only the value";
+        if (secret[0] == '/' && access(secret, F_OK) == 0)
+                return "is the path of a file, not its content";
+        return doubt_of_ends(secret);
 }
 
 const char *

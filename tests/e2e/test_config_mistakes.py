@@ -1,5 +1,6 @@
 """Wrong and doubtful configurations: what gatepost check and gatepostd -t say about each, and on which line."""
 
+import base64
 import json
 import os
 import pathlib
@@ -7,6 +8,7 @@ import re
 import signal
 import subprocess
 import tempfile
+from random import Random
 
 import pytest
 
@@ -406,6 +408,31 @@ FILES = [
     ("SECRET=7d8f0c1b2a3e4f5061728394a5b6c7d8\nOTHER=x", "!has more than one line", "!not allowed in a header"),
     ("Bearer 7d8f0c1b2a3e4f5061728394a5b6c7d8", None, "!begins with the word Bearer"),
     ("7d8f0c1b2a3e4f5061728394a5b6c7d8==", None, None),
+    ("x-api-key:7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and a colon", "begins with a name and a colon"),
+    ("Secret: 7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and a colon", "!not allowed in a header"),
+    ("webhook_secret : 7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and a colon", "!not allowed in a header"),
+    ("signing-secret=7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and =", "begins with a name and ="),
+    ("secret = 7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and =", "!not allowed in a header"),
+    ("7d8f0c1b2a3e4f5061728394a5b6c7d8,", "ends with a comma", "ends with a comma"),
+    ('"7d8f0c1b2a3e4f5061728394a5b6c7d8",', "ends with a comma", "ends with a comma"),
+    ("`7d8f0c1b2a3e4f5061728394a5b6c7d8`", "is in quotes", "is in quotes"),
+    ("<7d8f0c1b2a3e4f5061728394a5b6c7d8>", "is in angle brackets", "is in angle brackets"),
+    ("${WEBHOOK_SECRET_7d8f}", "is a variable or a command", "is a variable or a command"),
+    ("$WEBHOOK_SECRET_7d8f", "is a variable or a command", "is a variable or a command"),
+    ("$(cat /run/secrets/7d8f)", "is a variable or a command", "!not allowed in a header"),
+    ("7d8f0c1b2a3e4f5061728394a5b6c7d8 # of the sandbox", "ends with a comment", "!not allowed in a header"),
+    ("7d8f0c1b2a3e4f5061728394a5b6c7d8 #old", "ends with a comment", "!not allowed in a header"),
+    ("YourSigningSecret7d8f", "is a placeholder", "is a placeholder"),
+    ("put-your-7d8f-secret-here", "is a placeholder", "is a placeholder"),
+    ("****************", "is a placeholder", "is a placeholder"),
+    ("\u2022" * 16, "is a placeholder", "!not allowed in a header"),
+    ("\u25cf" * 15 + "*", "is a placeholder", "!not allowed in a header"),
+    (os.path.realpath(__file__), "is the path of a file, not its content", "is the path of a file, not its content"),
+    ("/7d8f0c1b2a3e4f5061728394a5b6c7d8", None, None),
+    ("7d8f:0c1b2a3e4f5061728394a5b6c7d8", None, None),
+    ("$2b$10$7d8f0c1b2a3e4f50617283", None, None),
+    ("your secret is not 7d8f", "is a placeholder", "!not allowed in a header"),
+    ("7d8f0c1b2a3e #4f5061728394a5b6c7d8", None, "!not allowed in a header"),
 ]
 
 
@@ -424,6 +451,23 @@ def test_file_that_holds_more_than_a_secret(check, tmp_path, content, of_secret,
         else:
             assert status == 0 and len(problems) == 1 and f": warning: the {what} in the file " in problems[0] and words in problems[0], problems
         assert "7d8f" not in "".join(problems)
+
+
+def test_random_secrets_pass_without_a_warning(check, tmp_path):
+    """In the usual forms, with and without padding; enough of them that any character of theirs is the first or the last one."""
+    random = Random(20)
+    forms = (lambda data: base64.b64encode(data).decode(), lambda data: base64.urlsafe_b64encode(data).decode(),
+             lambda data: base64.urlsafe_b64encode(data).decode().rstrip("="), bytes.hex, lambda data: data.hex().upper(),
+             lambda data: "whsec_" + base64.b64encode(data).decode(), lambda data: "sk-live-" + base64.urlsafe_b64encode(data).decode())
+    secrets = [form(random.randbytes(length)) for form in forms for length in (24, 32, 40) for _ in range(50)]
+    text = written("gatepost", "log_level = info")
+    for i, secret in enumerate(secrets):
+        (tmp_path / f"secret-{i}").write_text(secret)
+        (tmp_path / f"secret-{i}").chmod(0o600)
+        text = text.replace("header_prefix = x-invoicing\n", f"header_prefix = x-invoicing\nsecret_file = {tmp_path}/secret-{i}\n")
+    assert check(text) == (0, [])
+    for secret in secrets[::10]:
+        assert check(written("service", f"api_key = {secret}")) == (0, [])
 
 
 def test_strict_check_fails_on_a_warning(check, tmp_path):
