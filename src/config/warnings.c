@@ -389,6 +389,31 @@ warn_about_case(const struct config *config, const struct ini *ini, struct probl
         topic_table_free(documented);
 }
 
+static void
+warn_about_pointers(const struct ini *ini, struct problems *problems)
+{
+        static const char *const names[] = {"kind", "key", "subject"};
+        struct pointer pointer;
+        struct error error;
+
+        for (size_t i = 0; i < ini->n; i++) {
+                const struct ini_entry *entry = &ini->entries[i];
+                const char *doubt = NULL;
+
+                for (size_t n = 0; n < ARRAY_LEN(names); n++) {
+                        if (entry->name == NULL || strcmp(entry->section, "source") != 0 ||
+                            strcmp(entry->name, names[n]) != 0 ||
+                            pointer_parse(entry->value, &pointer, &error) != 0)
+                                continue;
+                        doubt = pointer_doubt(&pointer);
+                        pointer_clear(&pointer);
+                }
+                if (doubt != NULL)
+                        problems_warn(problems, entry->line, "%s: '%.64s': %s", entry->name, entry->value,
+                                      doubt);
+        }
+}
+
 void
 warn_about(const struct config *config, const struct ini *ini, struct problems *problems)
 {
@@ -411,4 +436,5 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
         warn_about_api_key(config, ini, problems);
         warn_about_shared_secrets(config, ini, problems);
         warn_about_prefixes(config, ini, problems);
+        warn_about_pointers(ini, problems);
 }

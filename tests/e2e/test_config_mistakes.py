@@ -228,6 +228,11 @@ WARNINGS = [
     ("service", "api_key = changeme", "the API key is a placeholder; use one that the service has issued"),
     ("source invoicing", "secret = 7d8f0c1b2a3e4f5061728394a5b6c7d8\\n", "ends with a backslash and the letter n"),
     ("source invoicing", "header_prefix = invoicing", "begin with x-"),
+    ("source invoicing", "key = /lines/00/x", "key: '/lines/00/x': an index with a leading zero is that of no element"),
+    ("source invoicing", "key = //invoiceId", "it ends with a slash or has two in a row"),
+    ("source invoicing", "subject = /invoiceId/", "subject: '/invoiceId/': it ends with a slash or has two in a row"),
+    ("source invoicing", "subject = /*/id", "has no wildcards"),
+    ("source invoicing", "kind = /events/-/kind", "kind: '/events/-/kind': - stands for the place behind the last element"),
     ("receiver", "listen = 127.0.0.1:8080|listen=192.0.2.55:8081|trusted_proxy = 192.0.2.1", "no interface of this machine"),
     ("receiver", "listen = unix:/run/gatepost-nonexistent/r.sock", "must exist before gatepostd starts"),
     ("receiver", "trusted_proxy = 0.0.0.0/0", "every client is trusted"),
@@ -270,6 +275,7 @@ WARNINGS = [
 
 # These pass without a warning, although they are close to one.
 FINE = [
+    ("source invoicing", "key = /lines/0/00x|subject = /lines/10/a*-|kind = /~1/0"),
     ("receiver", "listen = 0.0.0.0:8080|trusted_proxy = 192.0.2.1"),
     ("receiver", "trusted_proxy = 127.0.0.0/8|proxy_protocol = required"),
     ("receiver", "listen = [::1]:8443|trusted_proxy = ::/64|proxy_protocol = required"),
