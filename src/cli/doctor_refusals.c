@@ -312,7 +312,7 @@ report_added(struct doctor *doctor, const struct json_value *added, uint64_t win
                            until));
 }
 
-/* Report pointers that have found nothing in any event: they are probably wrong. */
+/* Report pointers that have found nothing they may take in any event: they are probably wrong. */
 static void
 check_lookups(struct doctor *doctor)
 {
@@ -321,17 +321,17 @@ check_lookups(struct doctor *doctor)
         for (each = lookups == NULL ? NULL : lookups->first; each != NULL; each = each->next) {
                 const char *source = json_tree_text(each, "source"), *option = json_tree_text(each, "option");
                 double missing = status_number(each, "missing");
+                int is_key = option != NULL && strcmp(option, "key") == 0;
 
                 if (source == NULL || option == NULL || missing == 0 || status_number(each, "found") > 0)
                         continue;
                 doctor_begin(doctor, "events", "[source %s]", source);
                 doctor_warn(doctor,
-                            "`%s` has found nothing in the bodies of %.0f event%s since the configuration "
-                            "was loaded, "
-                            "so that %s; see whether the JSON pointer is right: @GATEPOST@ tail shows bodies",
-                            option, missing, missing == 1 ? "" : "s",
-                            strcmp(option, "key") == 0 ? "their key is the delivery-id"
-                                                       : "they have no ce_subject");
+                            "`%s` has found no %s in the bodies of %.0f event%s since the configuration was "
+                            "loaded, so that %s; see whether the JSON pointer leads to one: @GATEPOST@ tail "
+                            "shows bodies",
+                            option, is_key ? "string or number" : "string", missing, missing == 1 ? "" : "s",
+                            is_key ? "their key is the delivery-id" : "they have no ce_subject");
         }
 }
 

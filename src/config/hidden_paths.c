@@ -66,12 +66,25 @@ check_entry(const struct ini_entry *entry, unsigned roles, struct problems *prob
         problems->items[problems->n - 1].is_hidden = 1;
 }
 
-/* A configuration that is hidden itself is read by none of the units. */
+/*
+ * A configuration that is hidden itself is read by none of the units, unless it has another name, by a link:
+ * then the units are to read it.
+ */
 void
 hidden_paths_warn(const struct config *config, const struct ini *ini, struct problems *problems)
 {
-        if (unit_runs_this() || unit_hiding(config->files[0].path) != NULL)
+        const char *file = config->files[0].path;
+        const struct unit_hiding *hiding = unit_hiding(file);
+
+        if (unit_runs_this() || (hiding != NULL && unit_is_below(file, hiding->directory)))
                 return;
+        if (hiding != NULL) {
+                problems_warn(problems, 0,
+                              "the file is a link into %s, which the systemd units hide from gatepostd (%s); "
+                              "move it to /etc/gatepost",
+                              hiding->directory, hiding->setting);
+                problems->items[problems->n - 1].is_hidden = 1;
+        }
         for (size_t i = 0; i < ini->n; i++) {
                 if (ini->entries[i].name != NULL)
                         check_entry(&ini->entries[i], config->roles, problems);

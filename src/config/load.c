@@ -138,7 +138,7 @@ report_hidden(struct load *load, const struct ini_entry *entry)
                      "option is written on one line: name = value%s",
                      entry->section,
                      strcmp(entry->section, "events") == 0
-                         ? "; a kind has no comma: write one line for each kind"
+                         ? "; a kind has no comma and no quotes: write one line for each kind"
                          : "");
 }
 

@@ -342,7 +342,10 @@ set_key(struct setting *s)
                                  "'%.64s': a key is kind, delivery-id, webhook-id or a JSON pointer, which "
                                  "begins with a slash, such as /%.64s",
                                  s->value,
-                                 s->value[strspn(s->value, name_chars)] == '\0' ? s->value : "invoiceId");
+                                 s->value[strspn(s->value, name_chars)] == '\0' &&
+                                         strpbrk(s->value, "_-") == NULL
+                                     ? s->value
+                                     : "invoiceId");
         return 0;
 }
 

@@ -43,31 +43,50 @@ shares_secret(const struct config_source *source, const struct config_source *ot
         return 0;
 }
 
-/* Return what a source of `next` was in `earlier`, if it had another name there; NULL: it is new. */
+/* Return the source that has a secret of this one, preferably that with its name; or NULL. */
 static const struct config_source *
-find_earlier_name(const struct config *earlier, const struct config *next, const struct config_source *source)
+find_by_secret(const struct config *config, const struct config_source *source)
 {
-        for (size_t i = 0; i < earlier->n_sources; i++) {
-                const struct config_source *each = &earlier->sources[i];
+        const struct config_source *same = config_find_source(config, source->name, strlen(source->name));
 
-                if (config_find_source(next, each->name, strlen(each->name)) == NULL &&
-                    (strcmp(each->path, source->path) == 0 || shares_secret(source, each)))
-                        return each;
+        if (same != NULL && shares_secret(same, source))
+                return same;
+        for (size_t i = 0; i < config->n_sources; i++) {
+                if (shares_secret(&config->sources[i], source))
+                        return &config->sources[i];
         }
         return NULL;
+}
+
+/*
+ * Return what a source of `next` was in `earlier`: the one with its secret, which may have had another name,
+ * or else the one with its path or its name, if all secrets of that were replaced. NULL: it is new.
+ */
+static const struct config_source *
+find_earlier(const struct config *earlier, const struct config *next, const struct config_source *source)
+{
+        const struct config_source *found = find_by_secret(earlier, source);
+
+        for (size_t i = 0; i < earlier->n_sources && found == NULL; i++) {
+                if (strcmp(earlier->sources[i].path, source->path) == 0 &&
+                    find_by_secret(next, &earlier->sources[i]) == NULL)
+                        found = &earlier->sources[i];
+        }
+        if (found != NULL)
+                return found;
+        found = config_find_source(earlier, source->name, strlen(source->name));
+        return found != NULL && find_by_secret(next, found) == NULL ? found : NULL;
 }
 
 /* Note whether all secrets of a source were replaced; one that is added later is probably a previous one. */
 static void
 note_secrets(const struct config *next, struct config_source *source, const struct config_source *earlier)
 {
-        int refuses = (next->roles & CONFIG_RECEIVER) != 0;
-
         if (shares_secret(source, earlier)) {
                 source->replaced_s = source->n_keys > earlier->n_keys ? 0 : earlier->replaced_s;
                 return;
         }
-        if (!refuses && !next->verify)
+        if (!(next->roles & CONFIG_RECEIVER) && !next->verify)
                 return;
         source->replaced_s = clock_now_ms() / 1000;
         log_warning(
@@ -82,17 +101,13 @@ note_sources(const struct config *newest, struct config *next)
 {
         for (size_t i = 0; i < next->n_sources; i++) {
                 struct config_source *source = &next->sources[i];
-                const struct config_source *earlier =
-                    config_find_source(newest, source->name, strlen(source->name));
+                const struct config_source *earlier = find_earlier(newest, next, source);
 
-                if (earlier == NULL) {
-                        earlier = find_earlier_name(newest, next, source);
-                        if (earlier != NULL)
-                                log_warning("source has another name; repeats of deliveries that were "
-                                            "published under the previous name are published again "
-                                            "source=%s previous=%s",
-                                            source->name, earlier->name);
-                }
+                if (earlier != NULL && strcmp(earlier->name, source->name) != 0)
+                        log_warning(
+                            "source has another name; repeats of deliveries that were published under "
+                            "the previous name are published again source=%s previous=%s",
+                            source->name, earlier->name);
                 if (earlier != NULL)
                         note_secrets(next, source, earlier);
         }

@@ -142,12 +142,16 @@ ERRORS = [
     ("source invoicing", "kind = event", "begins with a slash"),
     ("source invoicing", "key = invoiceId", "such as /invoiceId"),
     ("source invoicing", "key = $.invoiceId", "such as /invoiceId"),
+    ("source invoicing", "key = delivery_id", "such as /invoiceId"),
     # topics
     ("topics", "prefix = invoicing.*", "is not a name"),
     ("events", "invoice.* = in voices", "not a topic name"),
     ("events", "invoice.*.x = invoices", "a pattern ends in .*"),
     ("events", "invoice.accepted, invoice.rejected = invoices", "write one line for each kind"),
     ("events", "invoice.* = t.deliveries", "one of Gatepost's own topics"),
+    ("events", '"invoice.accepted" = t.invoices', "no quotes"),
+    ("events", "'invoice.accepted' = t.invoices", "no quotes"),
+    ("events", '"invoice.*" = t.invoices', "no quotes"),
     ("events", "invoice.* = __consumer_offsets", "Kafka's own"),
     # the service
     ("service", "base_url = api.example/v1", "not an https URL"),

@@ -267,7 +267,8 @@ def test_interrupt_ends_json(installation):
 
 @pytest.mark.parametrize("option, effect", [("key", "so that their key is the delivery-id"), ("subject", "so that they have no ce_subject")])
 def test_pointer_that_finds_nothing_is_a_warning(installation, option, effect):
-    """It is no error: a body may lack it, and then the event does without it."""
+    """It is no error: a body may lack it, or have a value of another type, and then the event does without it."""
+    kind = "string or number" if option == "key" else "string"
     config = by_sockets(installation)
     config["source invoicing"][option] = "/data/invoiceId"
     installation.create_topics()
@@ -276,7 +277,7 @@ def test_pointer_that_finds_nothing_is_a_warning(installation, option, effect):
     daemon.accept(deliveries[0])
     installation.kafka.wait_until_routed()
     (line,) = examine(installation, file_of(daemon), "--no-send").having("!")
-    assert line.startswith(f"! events [source invoicing]: `{option}` has found nothing in the bodies of 1 event since the configuration was loaded, {effect}")
+    assert line.startswith(f"! events [source invoicing]: `{option}` has found no {kind} in the bodies of 1 event since the configuration was loaded, {effect}")
     config["source invoicing"][option] = "/invoiceId"
     reload(daemon)
     assert examine(installation, file_of(daemon), "--no-send").having("!") == []
@@ -290,4 +291,4 @@ def test_pointer_that_finds_nothing_is_a_warning(installation, option, effect):
     daemon.accept(Delivery(event_body(invoiceId="4713")))
     installation.kafka.wait_until_routed()
     (line,) = examine(installation, file_of(daemon), "--no-send").having("!")
-    assert f"`{option}` has found nothing in the bodies of 1 event " in line
+    assert f"`{option}` has found no {kind} in the bodies of 1 event " in line

@@ -158,15 +158,42 @@ def test_replaced_secret_is_said_before_and_after_the_reload(installation, daemo
     assert not any(line.startswith("! secrets ") for line in examine(installation, file_of(daemon)).lines)
 
 
+RENAMED = "[source {}] is the one that was {}, give it that name: otherwise repeats of its deliveries are published again"
+
+
+def renames(log):
+    return re.findall(r"source has another name; .* source=(\S+) previous=(\S+)", log)
+
+
 @pytest.mark.parametrize("changes", [{}, {"path": "/webhooks/einvoices"}], ids=["same-path", "another-path"])
 def test_source_with_another_name_is_said_before_and_after_the_reload(installation, daemon, changes):
     source = daemon.config.sections.pop("source invoicing")
     daemon.config.sections["source einvoices"] = source | {"header_prefix": "x-invoicing"} | changes
     daemon.config.write(f"{daemon.name}.conf")
     line = configuration_line(examine(installation, file_of(daemon), "--no-send"))
-    assert line.endswith("systemctl reload gatepostd, but if [source einvoices] is the one that was invoicing, first give it that name: "
-                         "otherwise repeats of its deliveries are published again")
-    assert "source has another name; repeats of deliveries" in reload(daemon)
+    assert line.endswith(f"systemctl reload gatepostd, but first if {RENAMED.format('einvoices', 'invoicing')}")
+    assert renames(reload(daemon)) == [("einvoices", "invoicing")]
+
+
+def test_names_of_several_sources_are_followed(installation, daemon):
+    """Renamed together, exchanged, and passed on to a new source, whose secret is new and replaces none."""
+    config = daemon.config.source("reports", KEY)
+    config["source invoicing"]["header_prefix"] = "x-invoicing"
+    reload(daemon)
+    first, second = (config.sections.pop(f"source {name}") for name in ("invoicing", "reports"))
+    for names, expected in ((("a", "b"), [("a", "invoicing"), ("b", "reports")]), (("b", "a"), [("b", "a"), ("a", "b")]),
+                            (("eu", "a"), [("eu", "b")])):
+        for name in [name for name in config.sections if name.startswith("source ")]:
+            del config.sections[name]
+        config.sections |= {f"source {names[0]}": first, f"source {names[1]}": second}
+        if names[0] == "eu":
+            config.source("b", b"the secret of a new source")
+        config.write(f"{daemon.name}.conf")
+        line = configuration_line(examine(installation, file_of(daemon), "--no-send"))
+        for pair in expected:
+            assert RENAMED.format(*pair) in line, line
+        log = reload(daemon)
+        assert (renames(log), "secrets of a source" in log) == (expected, False), log
 
 
 def test_source_with_another_name_is_said_after_a_restart(installation, daemon):

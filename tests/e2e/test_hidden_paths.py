@@ -126,6 +126,15 @@ def test_check_warns_of_each_path_below_home(place, files):
     assert hidden(run(file, text, *command, mounts=mounts, environment=AS_UNIT)[1]) == []
 
 
+def test_configuration_that_is_a_link_into_home(place, files):
+    """The units read it by that name, and do not see where it leads."""
+    file = place / "gatepost.conf"
+    mounts = f"mount --bind {files} /home; mv {file} /home/gatepost.conf; ln -s /home/gatepost.conf {file}"
+    status, problems = run(file, written(files), BUILD / "gatepost", "-c", file, "check", mounts=mounts)
+    assert (status, [each for each in problems if "/home" in each]) == (
+        0, [" warning: the file is a link into /home, which the systemd units hide from gatepostd (ProtectHome=); move it to /etc/gatepost"])
+
+
 def test_check_warns_only_of_what_the_process_uses(place, files):
     file, text = place / "gatepost.conf", written("/home", "router")
     status, problems = run(file, text, BUILD / "gatepost", "-c", file, "check", mounts=f"mount --bind {files} /home")
