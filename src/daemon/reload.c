@@ -65,8 +65,12 @@ find_by_secret(const struct config *config, const struct config_source *source)
 static const struct config_source *
 find_earlier(const struct config *earlier, const struct config *next, const struct config_source *source)
 {
-        const struct config_source *found = find_by_secret(earlier, source);
+        const struct config_source *found = find_by_secret(earlier, source), *same;
 
+        /* A new source may have the secret of one that is still there. */
+        same = found == NULL ? NULL : config_find_source(next, found->name, strlen(found->name));
+        if (same != NULL && same != source && shares_secret(same, found))
+                found = NULL;
         for (size_t i = 0; i < earlier->n_sources && found == NULL; i++) {
                 if (strcmp(earlier->sources[i].path, source->path) == 0 &&
                     find_by_secret(next, &earlier->sources[i]) == NULL)

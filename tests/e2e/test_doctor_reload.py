@@ -194,6 +194,9 @@ def test_names_of_several_sources_are_followed(installation, daemon):
             assert RENAMED.format(*pair) in line, line
         log = reload(daemon)
         assert (renames(log), "secrets of a source" in log) == (expected, False), log
+    config.source("c", b"the secret of a new source")  # that of b, too, which check warns of
+    log = reload(daemon)
+    assert (renames(log), "secrets of a source" in log) == ([], False), log
 
 
 def test_source_with_another_name_is_said_after_a_restart(installation, daemon):
