@@ -258,103 +258,6 @@ report_other_file(struct doctor *doctor, const char *other)
         free(text);
 }
 
-/* Whether a source of the file has this path, or this name. */
-static int
-has_source(const struct config *config, const char *name, const char *path)
-{
-        for (size_t i = 0; i < config->n_sources; i++) {
-                if (strcmp(config->sources[i].path, path) == 0 ||
-                    (name != NULL && strcmp(config->sources[i].name, name) == 0))
-                        return 1;
-        }
-        return 0;
-}
-
-/* Return the name that the daemon has for a source: for its path, or else its own; NULL: it has neither. */
-static const char *
-find_loaded(const struct doctor *doctor, const struct config_source *source)
-{
-        const char *found = NULL;
-
-        for (const struct json_value *each = first_of(doctor, "sources"); each != NULL; each = each->next) {
-                const char *name = json_tree_text(each, "name"), *path = json_tree_text(each, "path");
-
-                if (name == NULL || path == NULL)
-                        continue;
-                if (strcmp(path, source->path) == 0)
-                        return name;
-                if (strcmp(name, source->name) == 0 && !has_source(doctor->config, NULL, path))
-                        found = name;
-        }
-        return found;
-}
-
-/* Return the only name of the daemon that is neither in the file nor for a path of it, or NULL. */
-static const char *
-find_only_removed(const struct doctor *doctor)
-{
-        const char *removed = NULL;
-
-        for (const struct json_value *each = first_of(doctor, "sources"); each != NULL; each = each->next) {
-                const char *name = json_tree_text(each, "name"), *path = json_tree_text(each, "path");
-
-                if (name == NULL || path == NULL || has_source(doctor->config, name, path))
-                        continue;
-                if (removed != NULL)
-                        return NULL;
-                removed = name;
-        }
-        return removed;
-}
-
-/* Whether the daemon has read none of the secrets of a source as they are now. */
-static int
-has_new_secrets(const struct doctor *doctor, const struct config_source *source)
-{
-        for (size_t i = 0; i < source->n_secret_files; i++) {
-                if (doctor_age_has_read(doctor, doctor->status, source->secret_files[i].path))
-                        return 0;
-        }
-        return source->n_secret_files == source->n_keys;
-}
-
-/* Add what to do before a reload because of a source. */
-static void
-caution(const struct doctor *doctor, const struct config_source *source, char *text, size_t size)
-{
-        const struct config *config = doctor->config;
-        const char *loaded = find_loaded(doctor, source), *removed = find_only_removed(doctor);
-        const char *earlier = loaded == NULL ? removed : strcmp(loaded, source->name) != 0 ? loaded : NULL;
-        int receives = (config->roles & CONFIG_RECEIVER) != 0;
-        size_t len = strlen(text);
-        const char *joint = len == 0 ? ", but first " : "; ";
-
-        if (earlier != NULL)
-                (void)snprintf(
-                    text + len, size - len,
-                    "%sif [source %s] is the one that was %s, give it that name: otherwise repeats of "
-                    "its deliveries are published again",
-                    joint, source->name, earlier);
-        else if (loaded != NULL && has_new_secrets(doctor, source) && (receives || config->verify))
-                (void)
-                    snprintf(text + len, size - len,
-                             "%ssee that the service signs with the secret of [source %s], or keep the "
-                             "previous one as another secret_file: what is signed with that is %s otherwise",
-                             joint, source->name, receives ? "refused" : "quarantined");
-}
-
-/* Return what to do before the daemon loads what has changed: ", but first ...", or "". */
-static const char *
-before_reload(const struct doctor *doctor)
-{
-        static char text[1000];
-
-        text[0] = '\0';
-        for (size_t i = 0; i < doctor->config->n_sources; i++)
-                caution(doctor, &doctor->config->sources[i], text, sizeof(text));
-        return text;
-}
-
 /* Report which file the daemon has not read as it is now. Returns whether there is one. */
 static int
 report_changed(struct doctor *doctor)
@@ -379,10 +282,10 @@ report_changed(struct doctor *doctor)
                     "after a reload, gatepostd sees another file at that path, as in a container with "
                     "a bind mount of this file alone, which keeps the old one: %s; or it has refused "
                     "the file: see its log",
-                    changed, before_reload(doctor), replace_container(doctor));
+                    changed, doctor_sources_caution(doctor), replace_container(doctor));
         else if (changed != NULL)
                 doctor_warn(doctor, "gatepostd has not loaded %s as it is now: systemctl reload @UNIT@%s",
-                            changed, before_reload(doctor));
+                            changed, doctor_sources_caution(doctor));
         return of_kafka != NULL || changed != NULL;
 }
 

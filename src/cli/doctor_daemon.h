@@ -27,6 +27,9 @@ void doctor_age_check(struct doctor *doctor);
  */
 int doctor_age_has_read(const struct doctor *doctor, const struct json_value *status, const char *path);
 
+/* Return what to do before a reload because of a source: ", but first ...", or "". */
+const char *doctor_sources_caution(const struct doctor *doctor);
+
 /*
  * Return how to let the daemon load the files as they are now, for the end of a remedy: by a reload; or, if
  * the last one was refused, where this is reported.

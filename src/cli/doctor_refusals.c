@@ -237,6 +237,7 @@ check_secrets(struct doctor *doctor)
 {
         const struct json_value *each,
             *sources = json_tree_get(json_tree_get(doctor->status, "configuration"), "sources");
+        int receives = (doctor->config->roles & CONFIG_RECEIVER) != 0;
         char age[NUMBER_TEXT_SIZE];
 
         for (each = sources == NULL ? NULL : sources->first; each != NULL; each = each->next) {
@@ -249,10 +250,10 @@ check_secrets(struct doctor *doctor)
                 doctor_warn(
                     doctor,
                     "a reload %s ago replaced all secrets: deliveries that the service signs with a "
-                    "previous one are refused; if it does, add that one again as another secret_file, "
-                    "and then: systemctl reload @UNIT@; they are accepted when they are sent again; "
-                    "if it is lost, see gatepostd(8), Changing a secret",
-                    format_age(age_s, age));
+                    "previous one are %s; if it does, add that one again as another secret_file, and then: "
+                    "systemctl reload @UNIT@%s; if it is lost, see gatepostd(8), Changing a secret",
+                    format_age(age_s, age), receives ? "refused" : "quarantined",
+                    receives ? "; they are accepted when they are sent again" : ", and release them");
         }
 }
 
@@ -263,9 +264,9 @@ doctor_refusals_check(struct doctor *doctor)
         struct summary others = {0}, ours = {0};
         char period[DOCTOR_PERIOD_SIZE];
 
+        check_secrets(doctor);
         if (refusals == NULL)
                 return; /* not a receiver, or an older daemon */
-        check_secrets(doctor);
         for (const struct json_value *each = refusals->first; each != NULL; each = each->next) {
                 size_t n_own = own_per_run(doctor, each);
                 int is_ours = n_own > 0 && count_of(each) <= (double)(OWN_RUNS * n_own);

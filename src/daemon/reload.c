@@ -43,43 +43,48 @@ shares_secret(const struct config_source *source, const struct config_source *ot
         return 0;
 }
 
-/* Return the source that has a secret of this one, preferably that with its name; or NULL. */
-static const struct config_source *
-find_by_secret(const struct config *config, const struct config_source *source)
+/* Whether a source has the path of another one, or one of its secrets. */
+static int
+resembles(const struct config_source *source, const struct config_source *other)
+{
+        return strcmp(source->path, other->path) == 0 || shares_secret(source, other);
+}
+
+/* Whether a source is in a configuration by the same name, with the same path or secret. */
+static int
+is_kept(const struct config *config, const struct config_source *source)
 {
         const struct config_source *same = config_find_source(config, source->name, strlen(source->name));
 
-        if (same != NULL && shares_secret(same, source))
-                return same;
-        for (size_t i = 0; i < config->n_sources; i++) {
-                if (shares_secret(&config->sources[i], source))
-                        return &config->sources[i];
-        }
-        return NULL;
+        return same != NULL && resembles(same, source);
 }
 
 /*
- * Return what a source of `next` was in `earlier`: the one with its secret, which may have had another name,
- * or else the one with its path or its name, if all secrets of that were replaced. NULL: it is new.
+ * Return what a source of `next` was in `earlier`: the one of its name, unless that has only passed to it, or
+ * one that is there no more by its own name. NULL: it is new.
  */
 static const struct config_source *
 find_earlier(const struct config *earlier, const struct config *next, const struct config_source *source)
 {
-        const struct config_source *found = find_by_secret(earlier, source), *same;
+        const struct config_source *same = config_find_source(earlier, source->name, strlen(source->name));
+        const struct config_source *found = NULL;
 
-        /* A new source may have the secret of one that is still there. */
-        same = found == NULL ? NULL : config_find_source(next, found->name, strlen(found->name));
-        if (same != NULL && same != source && shares_secret(same, found))
-                found = NULL;
-        for (size_t i = 0; i < earlier->n_sources && found == NULL; i++) {
-                if (strcmp(earlier->sources[i].path, source->path) == 0 &&
-                    find_by_secret(next, &earlier->sources[i]) == NULL)
-                        found = &earlier->sources[i];
+        if (same != NULL && resembles(same, source))
+                return same;
+        for (size_t i = 0; i < earlier->n_sources; i++) {
+                const struct config_source *each = &earlier->sources[i];
+
+                if (!is_kept(next, each) && resembles(each, source) &&
+                    (found == NULL || strcmp(each->path, source->path) == 0))
+                        found = each;
         }
-        if (found != NULL)
+        if (found != NULL || same == NULL)
                 return found;
-        found = config_find_source(earlier, source->name, strlen(source->name));
-        return found != NULL && find_by_secret(next, found) == NULL ? found : NULL;
+        for (size_t i = 0; i < next->n_sources; i++) {
+                if (resembles(&next->sources[i], same))
+                        return NULL; /* it has another name now */
+        }
+        return same;
 }
 
 /* Note whether all secrets of a source were replaced; one that is added later is probably a previous one. */

@@ -92,7 +92,7 @@ check_pattern(const char *pattern, struct error *error)
                 return error_set(error, "the event kind is missing");
         if (strlen(pattern) > 255)
                 return error_set(error, "the event kind is longer than 255 bytes");
-        if (strpbrk(pattern, "\"'`") != NULL)
+        if (strchr("\"'`", pattern[0]) != NULL)
                 return error_set(error, "'%.64s': a kind is written without quotes", pattern);
         if (strchr(pattern, ',') != NULL)
                 return error_set(error, "'%.64s': a kind has no comma; write one line for each kind",

@@ -153,6 +153,8 @@ def test_replaced_secret_is_said_before_and_after_the_reload(installation, daemo
     (line,) = [line for line in examine(installation, file_of(daemon)).lines if line.startswith("! secrets ")]
     assert " replaced all secrets: " in line and "; if it does, add that one again as another secret_file, and then: systemctl reload " in line
     config["source invoicing"]["secret_file"] = [config["source invoicing"]["secret_file"], str(file)]
+    config.write(f"{daemon.name}.conf")
+    assert configuration_line(examine(installation, file_of(daemon), "--no-send")).endswith("as it is now: systemctl reload gatepostd")
     assert "secrets of a source" not in reload(daemon)
     daemon.accept(late)
     assert not any(line.startswith("! secrets ") for line in examine(installation, file_of(daemon)).lines)
@@ -223,4 +225,18 @@ def test_secret_of_a_router_that_does_not_verify_is_no_matter(installation):
         line = configuration_line(examine(installation, file_of(router), "--no-send"))
         assert ("what is signed with that is quarantined otherwise" in line) == (verify == "on"), line
         assert ("all secrets of a source were replaced" in reload(router)) == (verify == "on")
+        lines = [line for line in examine(installation, file_of(router), "--no-send").lines if line.startswith("! secrets ")]
+        assert [" are quarantined; " in line for line in lines] == [True] * (verify == "on")
         secret_file = router.config.secret_file("newer", b"one more secret, long enough")
+
+
+def test_exchanged_secrets_are_no_other_names(installation, daemon):
+    config = daemon.config.source("reports", KEY)
+    reload(daemon)
+    first, second = config["source invoicing"], config["source reports"]
+    first["secret_file"], second["secret_file"] = second["secret_file"], first["secret_file"]
+    config.write(f"{daemon.name}.conf")
+    line = configuration_line(examine(installation, file_of(daemon), "--no-send"))
+    assert "the secret of [source invoicing], or" in line and "the secret of [source reports], or" in line and "is the one that was" not in line
+    log = reload(daemon)
+    assert (renames(log), log.count("all secrets of a source were replaced")) == ([], 2), log
