@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "cli/json_style.h"
+#include "config/secrets.h"
 
 /* Bytes to hash: a few seconds' work. A trial costs some besides its body's. */
 #define MAX_HASHED (UINT64_C(1) << 30)
@@ -209,6 +210,61 @@ try_styles(struct search *search)
         return is_hit;
 }
 
+/* Try a text as the secret. */
+static int
+try_text(struct search *search, const char *text, const char *what)
+{
+        struct signature_key *key = signature_key_new(text, strlen(text));
+        char *head = mem_printf("%s.", search->timestamp);
+        int is_hit = key != NULL && signature_matches(key, head, strlen(head), search->body, search->len,
+                                                      search->signature) > 0;
+
+        search->diagnosis->n_tried++;
+        if (is_hit) {
+                search->diagnosis->is_found = 1;
+                diagnosis_add(search->diagnosis,
+                              "the webhook was registered with %s: register it with the secret alone, by "
+                              "gatepost subscriptions ensure --rotate",
+                              what);
+        }
+        signature_key_free(key);
+        free(head);
+        return is_hit;
+}
+
+/* Try the secret files of the source as somebody may have registered them who did not use this program. */
+static int
+try_files(struct search *search)
+{
+        static const struct {
+                const char *before, *after, *what;
+        } forms[] = {
+            {"", "\n", "the newline at the end of the secret file"},
+            {"", "\r\n", "a CR LF behind the secret"},
+            {"", " ", "a blank behind the secret"},
+            {"\"", "\"", "the secret in quotes"},
+        };
+        int is_hit = 0;
+
+        for (size_t i = 0; i < search->source->n_secret_files && !is_hit; i++) {
+                const char *path = search->source->secret_files[i].path;
+                struct error ignored;
+                size_t len;
+                char *secret = secrets_read_signing(path, &len, NULL, &ignored);
+
+                is_hit = try_text(search, path, "the path of the secret file");
+                for (size_t f = 0; f < ARRAY_LEN(forms) && secret != NULL && !is_hit; f++) {
+                        char *text = mem_printf("%s%s%s", forms[f].before, secret, forms[f].after);
+
+                        is_hit = try_text(search, text, forms[f].what);
+                        secrets_free(text, strlen(text));
+                }
+                if (secret != NULL)
+                        secrets_free(secret, len);
+        }
+        return is_hit;
+}
+
 void
 diagnosis_find(const struct config *config, const struct config_source *source,
                const struct delivery_subject *delivery, struct diagnosis *diagnosis)
@@ -223,6 +279,6 @@ diagnosis_find(const struct config *config, const struct config_source *source,
 
         if (search.timestamp != NULL && signature != NULL &&
             signature_parse(signature, strlen(signature), search.signature) == 0 && !try_unchanged(&search) &&
-            !try_styles(&search))
+            !try_files(&search) && !try_styles(&search))
                 (void)try_milliseconds(&search);
 }

@@ -80,6 +80,17 @@ has_read_secret(const struct doctor *doctor, const char *loaded, const char *pat
         return (each != NULL || secrets == NULL) && doctor_age_has_read(doctor, doctor->status, path);
 }
 
+/* Whether a source of the file has a secret that the daemon has for the source that it calls so. */
+static int
+has_secret_of(const struct doctor *doctor, const struct config_source *source, const char *loaded)
+{
+        for (size_t i = 0; i < source->n_secret_files; i++) {
+                if (has_read_secret(doctor, loaded, source->secret_files[i].path))
+                        return 1;
+        }
+        return 0;
+}
+
 /* Whether a reload replaces all secrets of a source; one more than before is probably a previous one. */
 static int
 has_new_secrets(const struct doctor *doctor, const struct config_source *source, const char *loaded)
@@ -91,11 +102,20 @@ has_new_secrets(const struct doctor *doctor, const struct config_source *source,
                     status_number(each, "secrets") < (double)source->n_keys)
                         return 0;
         }
-        for (size_t i = 0; i < source->n_secret_files; i++) {
-                if (has_read_secret(doctor, loaded, source->secret_files[i].path))
-                        return 0;
+        return source->n_secret_files == source->n_keys && !has_secret_of(doctor, source, loaded);
+}
+
+/* Whether the daemon has a source of this name. */
+static int
+has_name(const struct doctor *doctor, const char *name)
+{
+        for (const struct json_value *each = first_loaded(doctor); each != NULL; each = each->next) {
+                const char *its = json_tree_text(each, "name");
+
+                if (its != NULL && strcmp(its, name) == 0)
+                        return 1;
         }
-        return source->n_secret_files == source->n_keys;
+        return 0;
 }
 
 /* Add what to do before a reload because of a source. */
@@ -109,7 +129,12 @@ caution(const struct doctor *doctor, const struct config_source *source, char *t
         size_t len = strlen(text);
         const char *joint = len == 0 ? ", but first " : "; ";
 
-        if (earlier != NULL)
+        if (earlier != NULL && has_name(doctor, source->name) && !has_secret_of(doctor, source, earlier))
+                (void)snprintf(text + len, size - len,
+                               "%ssee whether [source %s] is to have the path that [source %s] has now: its "
+                               "secrets are for one of them only",
+                               joint, source->name, earlier);
+        else if (earlier != NULL)
                 (void)snprintf(
                     text + len, size - len,
                     "%sif [source %s] is the one that was %s, give it that name: otherwise repeats of "

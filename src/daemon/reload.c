@@ -87,6 +87,20 @@ find_earlier(const struct config *earlier, const struct config *next, const stru
         return same;
 }
 
+/* Whether a source has another path than before, which another source had. */
+static int
+takes_path(const struct config *newest, const struct config_source *source,
+           const struct config_source *earlier)
+{
+        for (size_t i = 0; i < newest->n_sources; i++) {
+                const struct config_source *each = &newest->sources[i];
+
+                if (each != earlier && strcmp(each->path, source->path) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
 /* Note whether all secrets of a source were replaced; one that is added later is probably a previous one. */
 static void
 note_secrets(const struct config *next, struct config_source *source, const struct config_source *earlier)
@@ -117,6 +131,11 @@ note_sources(const struct config *newest, struct config *next)
                             "source has another name; repeats of deliveries that were published under "
                             "the previous name are published again source=%s previous=%s",
                             source->name, earlier->name);
+                if (earlier != NULL && takes_path(newest, source, earlier))
+                        log_warning("source has the path that another source had; deliveries are refused, or "
+                                    "repeats of them published again, unless the service was changed, too "
+                                    "source=%s",
+                                    source->name);
                 if (earlier != NULL)
                         note_secrets(next, source, earlier);
         }

@@ -240,3 +240,16 @@ def test_exchanged_secrets_are_no_other_names(installation, daemon):
     assert "the secret of [source invoicing], or" in line and "the secret of [source reports], or" in line and "is the one that was" not in line
     log = reload(daemon)
     assert (renames(log), log.count("all secrets of a source were replaced")) == ([], 2), log
+
+
+def test_exchanged_paths_are_no_other_names(installation, daemon):
+    config = daemon.config.source("reports", KEY)
+    reload(daemon)
+    first, second = config["source invoicing"], config["source reports"]
+    first["path"], second["path"] = second["path"], first["path"]
+    config.write(f"{daemon.name}.conf")
+    line = configuration_line(examine(installation, file_of(daemon), "--no-send"))
+    for name, other in (("invoicing", "reports"), ("reports", "invoicing")):
+        assert f"see whether [source {name}] is to have the path that [source {other}] has now" in line, line
+    log = reload(daemon)
+    assert (renames(log), log.count("source has the path that another source had")) == ([], 2), log

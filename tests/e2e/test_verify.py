@@ -260,6 +260,15 @@ def test_several_causes_are_found_together(verdict):
     assert len(causes) == 2 and "removed" in causes[0] and "source other" in causes[1]
 
 
+@pytest.mark.parametrize("form, words", [("{}\n", "the newline at the end of the secret file"), ("{}\r\n", "a CR LF behind the secret"),
+                                         ("{} ", "a blank behind the secret"), ('"{}"', "the secret in quotes"), (None, "the path of the secret file")],
+                         ids=["newline", "cr-lf", "blank", "quotes", "path"])
+def test_secret_that_was_registered_otherwise_is_the_cause(config, verdict, form, words):
+    secret = str(config["source invoicing"]["secret_file"]) if form is None else form.format(SECRET.decode())
+    (cause,) = verdict(Delivery(BODY, secret=secret.encode()).headers(), BODY)["causes"]
+    assert cause.startswith(f"the webhook was registered with {words}: ") and SECRET.decode() not in cause
+
+
 @pytest.mark.parametrize("body, cause", [(b"", "the body is empty"), (gzip.compress(BODY, mtime=0), "the body is compressed with gzip")],
                          ids=["empty", "gzip"])
 def test_body_that_nobody_has_signed_is_the_cause(verify, verdict, body, cause):
