@@ -72,11 +72,11 @@ def newer(deb, directory):
 
 
 def configure_instances(machine, deb):
-    """Configure a separate receiver and router without Kafka."""
+    """Configure the units of a separate receiver and router without Kafka: each has an embedded broker, and so both roles."""
     text = configured(machine, deb)
     for number, name in enumerate(("receiver-edge", "router-inner")):
         path = machine.root / f"etc/gatepost/{name}.conf"
-        path.write_text(text.replace(";roles = receiver, router", f"roles = {name.partition('-')[0]}")
+        path.write_text(text.replace("\nlisten = 127.0.0.1:8080", f"\nlisten = 127.0.0.1:{8081 + number}")
                         .replace(";listen = 127.0.0.1:9464", f"listen = 127.0.0.1:{9465 + number}"))
         path.chmod(0o640)
         machine.run("chgrp", "gatepost", f"/etc/gatepost/{name}.conf")
