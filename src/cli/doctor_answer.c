@@ -159,7 +159,15 @@ static void
 advise_on_refusal(struct doctor *doctor, const struct config_source *source, const struct meaning *meaning,
                   const struct service_error *refusal)
 {
-        if (strcmp(meaning->code, "UNAVAILABLE") == 0 && doctor->url != NULL)
+        const char *other = doctor_sources_other(doctor, source);
+
+        if (other != NULL && doctor->url == NULL && meaning->option != NULL)
+                doctor_remedy(
+                    doctor,
+                    "gatepostd has the path %s for [source %s]: correct the file; only if it is right, "
+                    "see `daemon configuration` above, and then: %s",
+                    source->path, other, doctor_age_reload(doctor));
+        else if (strcmp(meaning->code, "UNAVAILABLE") == 0 && doctor->url != NULL)
                 doctor_remedy(doctor, "run gatepost doctor without --to on the receiver's machine");
         else if (meaning->option == NULL)
                 doctor_remedy(doctor, "%s", meaning->remedy);

@@ -158,3 +158,11 @@ doctor_sources_caution(const struct doctor *doctor)
                 caution(doctor, &doctor->config->sources[i], text, sizeof(text));
         return text;
 }
+
+const char *
+doctor_sources_other(const struct doctor *doctor, const struct config_source *source)
+{
+        const char *loaded = find_loaded(doctor, source);
+
+        return loaded == NULL || strcmp(loaded, source->name) == 0 ? NULL : loaded;
+}

@@ -35,6 +35,7 @@ enum verification_outcome { VERIFICATION_OK, VERIFICATION_FAILED, VERIFICATION_U
 /* A receiver's verdict on a delivery. */
 struct verification {
         const struct config_source *source;
+        int is_assumed; /* several have its header_prefix */
         struct verification_check {
                 enum verification_outcome outcome;
                 struct delivery_refusal refusal; /* the receiver's, if it failed */
@@ -179,6 +180,10 @@ print_text(const struct verification *verification)
         char text[MESSAGE_SIZE];
 
         wrap_stdout();
+        if (verification->is_assumed)
+                printf("%-10s  %-7s  %s%s, at %s; others have its header_prefix, too: --source tries them\n",
+                       "source", "assumed", wrap_mark(), verification->source->name,
+                       verification->source->path);
         for (int c = 0; c < DELIVERY_N_CHECKS; c++) {
                 const struct verification_check *check = &verification->checks[c];
 
@@ -267,6 +272,10 @@ verify(const struct config *config, const struct capture *capture, struct delive
 
         if (verification.source == NULL)
                 return EX_USAGE;
+        for (size_t i = 0; i < config->n_sources && args.choice.name == NULL; i++)
+                verification.is_assumed |=
+                    &config->sources[i] != verification.source &&
+                    strcmp(config->sources[i].header_prefix, verification.source->header_prefix) == 0;
         if (!capture_select(capture, verification.source->header_prefix, &subject->headers))
                 diagnose_prefix(capture, verification.source, &verification.diagnosis);
         make_checks(subject, &verification);

@@ -249,6 +249,8 @@ def test_exchanged_paths_are_no_other_names(installation, daemon):
     first["path"], second["path"] = second["path"], first["path"]
     config.write(f"{daemon.name}.conf")
     line = configuration_line(examine(installation, file_of(daemon), "--no-send"))
+    cause = examine(installation, file_of(daemon)).lines[-1]
+    assert "remedy: gatepostd has the path /webhooks/" in cause and "correct the file; only if it is right, see" in cause and "add their secret" not in cause
     for name, other in (("invoicing", "reports"), ("reports", "invoicing")):
         assert f"see whether [source {name}] is to have the path that [source {other}] has now" in line, line
     log = reload(daemon)

@@ -278,6 +278,15 @@ def test_body_that_nobody_has_signed_is_the_cause(verify, verdict, body, cause):
     assert "cause: unknown" not in verify(headers, body).stdout
 
 
+def test_source_of_several_with_one_prefix_is_named(verify, config):
+    delivery = Delivery(BODY)
+    assert "assumed" not in verify(delivery.headers(), BODY).stdout
+    config["source other"]["header_prefix"] = "x-invoicing"
+    shown = verify(delivery.headers(), BODY).stdout
+    assert shown.startswith("source      assumed  invoicing, at /webhooks/invoicing; others have its header_prefix, too: --source tries them\n"), shown
+    assert "assumed" not in verify(delivery.headers(), BODY, "--source", "other").stdout
+
+
 def test_forgery_has_no_cause_and_does_not_reveal_the_signature(verify, verdict):
     delivery = Delivery(BODY)
     headers = delivery.headers() | {"x-invoicing-signature": "sha256=" + "0" * 64}
