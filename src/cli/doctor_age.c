@@ -24,8 +24,8 @@ first_in(const struct json_value *status, const char *name)
         return list == NULL || list->type != JSON_ARRAY ? NULL : list->first;
 }
 
-static const struct json_value *
-first_of(const struct doctor *doctor, const char *name)
+const struct json_value *
+doctor_age_first(const struct doctor *doctor, const char *name)
 {
         return first_in(doctor->status, name);
 }
@@ -57,8 +57,8 @@ compare_as(const struct json_value *file, const char *path)
 static enum change
 compare(const struct doctor *doctor, const struct json_value *file)
 {
-        return compare_as(file,
-                          file == first_of(doctor, "files") ? doctor->file : json_tree_text(file, "path"));
+        return compare_as(file, file == doctor_age_first(doctor, "files") ? doctor->file
+                                                                          : json_tree_text(file, "path"));
 }
 
 int
@@ -79,7 +79,8 @@ doctor_age_has_read(const struct doctor *doctor, const struct json_value *status
 static const char *
 find(const struct doctor *doctor, const char *read_at, enum change change)
 {
-        for (const struct json_value *file = first_of(doctor, "files"); file != NULL; file = file->next) {
+        for (const struct json_value *file = doctor_age_first(doctor, "files"); file != NULL;
+             file = file->next) {
                 const char *when = json_tree_text(file, "readAt"), *path = json_tree_text(file, "path");
 
                 if (when != NULL && path != NULL && strcmp(when, read_at) == 0 &&
@@ -93,7 +94,7 @@ find(const struct doctor *doctor, const char *read_at, enum change change)
 static int
 has_other_file(const struct doctor *doctor)
 {
-        const struct json_value *file = first_of(doctor, "files");
+        const struct json_value *file = doctor_age_first(doctor, "files");
         const char *path = json_tree_text(file, "path");
         struct stat theirs, ours;
 
@@ -107,7 +108,7 @@ static int
 list_awaiting(const struct doctor *doctor, char *text, size_t size)
 {
         text[0] = '\0';
-        for (const struct json_value *each = first_of(doctor, "awaitingRestart"); each != NULL;
+        for (const struct json_value *each = doctor_age_first(doctor, "awaitingRestart"); each != NULL;
              each = each->next) {
                 size_t len = strlen(text);
 
@@ -128,7 +129,8 @@ doctor_age_kafka(const struct doctor *doctor)
                 return "since its start it has only read the present one";
         if (of_kafka != NULL)
                 (void)snprintf(text, sizeof(text), "%s has changed since its start", of_kafka);
-        else if (first_of(doctor, "files") != NULL && compare(doctor, first_of(doctor, "files")) == CHANGED)
+        else if (doctor_age_first(doctor, "files") != NULL &&
+                 compare(doctor, doctor_age_first(doctor, "files")) == CHANGED)
                 (void)snprintf(text, sizeof(text), "it has not loaded %s as it is now", doctor->file);
         else
                 return NULL;
@@ -304,7 +306,7 @@ check_files(struct doctor *doctor)
         if (list_awaiting(doctor, options, sizeof(options)))
                 doctor_warn(doctor, "gatepostd has read options that only a restart applies, %s: %s", options,
                             doctor_restart(doctor));
-        else if (first_of(doctor, "files") == NULL)
+        else if (doctor_age_first(doctor, "files") == NULL)
                 doctor_skip(doctor, "gatepostd does not say which files it has loaded; another version does");
         else if (unknown != NULL)
                 doctor_skip(doctor,

@@ -27,6 +27,9 @@ void doctor_age_check(struct doctor *doctor);
  */
 int doctor_age_has_read(const struct doctor *doctor, const struct json_value *status, const char *path);
 
+/* Return the first item of an array that is in `configuration` of the daemon's report, or NULL. */
+const struct json_value *doctor_age_first(const struct doctor *doctor, const char *name);
+
 /* Return the source for which the daemon has the path of this one, if it has another name; or NULL. */
 const char *doctor_sources_other(const struct doctor *doctor, const struct config_source *source);
 

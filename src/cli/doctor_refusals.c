@@ -235,12 +235,11 @@ report(struct doctor *doctor, const struct summary *summary, int may_be_own)
 static void
 check_secrets(struct doctor *doctor)
 {
-        const struct json_value *each,
-            *sources = json_tree_get(json_tree_get(doctor->status, "configuration"), "sources");
+        const struct json_value *each = doctor_age_first(doctor, "sources");
         int receives = (doctor->config->roles & CONFIG_RECEIVER) != 0;
         char age[NUMBER_TEXT_SIZE];
 
-        for (each = sources == NULL ? NULL : sources->first; each != NULL; each = each->next) {
+        for (; each != NULL; each = each->next) {
                 double age_s = doctor_seconds_since(each, "secretsReplacedSeconds");
                 const char *name = json_tree_text(each, "name");
 

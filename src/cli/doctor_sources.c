@@ -7,13 +7,19 @@
 
 /* What a reload of the file would do to the sources that the daemon has loaded, by its report. */
 
+/* Return what the daemon has of the source that it calls so, or NULL. */
 static const struct json_value *
-first_loaded(const struct doctor *doctor)
+find_named(const struct doctor *doctor, const char *name)
 {
-        const struct json_value *sources =
-            json_tree_get(json_tree_get(doctor->status, "configuration"), "sources");
+        const struct json_value *each = doctor_age_first(doctor, "sources");
 
-        return sources == NULL ? NULL : sources->first;
+        for (; each != NULL; each = each->next) {
+                const char *its = json_tree_text(each, "name");
+
+                if (its != NULL && strcmp(its, name) == 0)
+                        break;
+        }
+        return each;
 }
 
 /* Whether a source of the file has this path, or this name. */
@@ -34,7 +40,8 @@ find_loaded(const struct doctor *doctor, const struct config_source *source)
 {
         const char *found = NULL;
 
-        for (const struct json_value *each = first_loaded(doctor); each != NULL; each = each->next) {
+        for (const struct json_value *each = doctor_age_first(doctor, "sources"); each != NULL;
+             each = each->next) {
                 const char *name = json_tree_text(each, "name"), *path = json_tree_text(each, "path");
 
                 if (name == NULL || path == NULL)
@@ -53,7 +60,8 @@ find_only_removed(const struct doctor *doctor)
 {
         const char *removed = NULL;
 
-        for (const struct json_value *each = first_loaded(doctor); each != NULL; each = each->next) {
+        for (const struct json_value *each = doctor_age_first(doctor, "sources"); each != NULL;
+             each = each->next) {
                 const char *name = json_tree_text(each, "name"), *path = json_tree_text(each, "path");
 
                 if (name == NULL || path == NULL || has_source(doctor->config, name, path))
@@ -95,27 +103,9 @@ has_secret_of(const struct doctor *doctor, const struct config_source *source, c
 static int
 has_new_secrets(const struct doctor *doctor, const struct config_source *source, const char *loaded)
 {
-        for (const struct json_value *each = first_loaded(doctor); each != NULL; each = each->next) {
-                const char *name = json_tree_text(each, "name");
-
-                if (name != NULL && strcmp(name, loaded) == 0 &&
-                    status_number(each, "secrets") < (double)source->n_keys)
-                        return 0;
-        }
+        if (status_number(find_named(doctor, loaded), "secrets") < (double)source->n_keys)
+                return 0;
         return source->n_secret_files == source->n_keys && !has_secret_of(doctor, source, loaded);
-}
-
-/* Whether the daemon has a source of this name. */
-static int
-has_name(const struct doctor *doctor, const char *name)
-{
-        for (const struct json_value *each = first_loaded(doctor); each != NULL; each = each->next) {
-                const char *its = json_tree_text(each, "name");
-
-                if (its != NULL && strcmp(its, name) == 0)
-                        return 1;
-        }
-        return 0;
 }
 
 /* Add what to do before a reload because of a source. */
@@ -129,7 +119,8 @@ caution(const struct doctor *doctor, const struct config_source *source, char *t
         size_t len = strlen(text);
         const char *joint = len == 0 ? ", but first " : "; ";
 
-        if (earlier != NULL && has_name(doctor, source->name) && !has_secret_of(doctor, source, earlier))
+        if (earlier != NULL && find_named(doctor, source->name) != NULL &&
+            !has_secret_of(doctor, source, earlier))
                 (void)snprintf(text + len, size - len,
                                "%ssee whether [source %s] is to have the path that [source %s] has now: its "
                                "secrets are for one of them only",

@@ -230,12 +230,17 @@ def test_secret_of_a_router_that_does_not_verify_is_no_matter(installation):
         secret_file = router.config.secret_file("newer", b"one more secret, long enough")
 
 
-def test_exchanged_secrets_are_no_other_names(installation, daemon):
+def exchange(daemon, option):
+    """Exchange an option of two sources in the file."""
     config = daemon.config.source("reports", KEY)
     reload(daemon)
     first, second = config["source invoicing"], config["source reports"]
-    first["secret_file"], second["secret_file"] = second["secret_file"], first["secret_file"]
+    first[option], second[option] = second[option], first[option]
     config.write(f"{daemon.name}.conf")
+
+
+def test_exchanged_secrets_are_no_other_names(installation, daemon):
+    exchange(daemon, "secret_file")
     line = configuration_line(examine(installation, file_of(daemon), "--no-send"))
     assert "the secret of [source invoicing], or" in line and "the secret of [source reports], or" in line and "is the one that was" not in line
     log = reload(daemon)
@@ -243,11 +248,7 @@ def test_exchanged_secrets_are_no_other_names(installation, daemon):
 
 
 def test_exchanged_paths_are_no_other_names(installation, daemon):
-    config = daemon.config.source("reports", KEY)
-    reload(daemon)
-    first, second = config["source invoicing"], config["source reports"]
-    first["path"], second["path"] = second["path"], first["path"]
-    config.write(f"{daemon.name}.conf")
+    exchange(daemon, "path")
     line = configuration_line(examine(installation, file_of(daemon), "--no-send"))
     cause = examine(installation, file_of(daemon)).lines[-1]
     assert "remedy: gatepostd has the path /webhooks/" in cause and "correct the file; only if it is right, see" in cause and "add their secret" not in cause
