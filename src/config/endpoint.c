@@ -93,6 +93,18 @@ fail(const char *text, struct error *error)
         return error_set(error, "'%.100s' has no numeric address; " ENDPOINT_FORMS, text);
 }
 
+/* Return whether it is a multicast or broadcast address: TCP can bind to it, and nothing connects to it. */
+static int
+is_shared(const struct config_listen *listen)
+{
+        const struct sockaddr_in *in = (const struct sockaddr_in *)&listen->address;
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&listen->address;
+        in_addr_t address = ntohl(in->sin_addr.s_addr);
+
+        return listen->address.ss_family == AF_INET ? IN_MULTICAST(address) || address == INADDR_BROADCAST
+                                                    : IN6_IS_ADDR_MULTICAST(&in6->sin6_addr);
+}
+
 int
 endpoint_parse(const char *text, struct config_listen *listen, struct error *error)
 {
@@ -109,6 +121,10 @@ endpoint_parse(const char *text, struct config_listen *listen, struct error *err
         } else {
                 host = mem_strndup(text, (size_t)(colon - text));
                 result = parse_address(host, (in_port_t)port, listen) != 0 ? fail(text, error) : 0;
+                if (result == 0 && is_shared(listen))
+                        result =
+                            error_set(error, "'%.100s' is a multicast or broadcast address; " ENDPOINT_FORMS,
+                                      text);
                 free(host);
         }
         if (result == 0)
