@@ -16,6 +16,10 @@ class Consume {
     static volatile boolean stopping;
 
     public static void main(String[] args) {
+        if (args.length < 3) {
+            System.err.println("usage: Consume BROKERS GROUP TOPIC...");
+            System.exit(1);
+        }
         var main = Thread.currentThread();
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             stopping = true;

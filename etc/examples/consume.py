@@ -7,6 +7,8 @@ that Kafka returns after a restart is recognised. SIGTERM stops the consumer aft
 import signal, sqlite3, sys
 from confluent_kafka import Consumer, KafkaException
 
+if len(sys.argv) < 4:
+    sys.exit("usage: consume.py BROKERS GROUP TOPIC...")
 brokers, group, *topics = sys.argv[1:]
 stopping = []
 for number in (signal.SIGINT, signal.SIGTERM):

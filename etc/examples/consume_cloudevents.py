@@ -9,6 +9,8 @@ import signal, sqlite3, sys
 from cloudevents.core.bindings.kafka import KafkaMessage, from_kafka_event
 from confluent_kafka import Consumer, KafkaException
 
+if len(sys.argv) < 4:
+    sys.exit("usage: consume_cloudevents.py BROKERS GROUP TOPIC...")
 brokers, group, *topics = sys.argv[1:]
 stopping = []
 for number in (signal.SIGINT, signal.SIGTERM):

@@ -204,6 +204,23 @@ def test_consumer_sees_each_event_once_and_no_aborted_ones(example, topic):
     show_each_event_once(example, topic, 0)
 
 
+def show_usage(example):
+    """Without a topic it says what it takes, and connects to nothing."""
+    example.start("127.0.0.1:9", "bookkeeping")
+    assert example.process.wait(SECONDS) == 1
+    assert re.search(r"usage: \w+(\.py|\.js|) BROKERS GROUP TOPIC\.\.\.\n$", example.errors)
+
+
+@in_each_language
+def test_consumer_says_what_it_takes(example):
+    show_usage(example)
+
+
+@pytest.mark.slow
+def test_java_consumer_says_what_it_takes(java):
+    show_usage(java)
+
+
 @pytest.mark.slow
 def test_java_consumer_sees_each_event_once_and_no_aborted_ones(java, topic):
     show_each_event_once(java, topic, EX_SIGTERM_OF_JAVA)

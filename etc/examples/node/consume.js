@@ -10,6 +10,10 @@ const fs = require('fs');
 const { Kafka, logLevel } = require('kafkajs');
 
 const [brokers, groupId, ...topics] = process.argv.slice(2);
+if (topics.length === 0) {
+  console.error('usage: consume.js BROKERS GROUP TOPIC...');
+  process.exit(1);
+}
 
 // The processed events: one line each, on disk before their offsets are committed.
 class Journal {
