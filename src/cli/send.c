@@ -43,6 +43,7 @@ static struct {
 struct send_job {
         struct sign_input signing;
         struct own_url to;
+        int needs_proxy; /* the listener is behind a proxy that speaks the PROXY protocol */
 };
 
 /* Choose the URL: --to, by default with the source's path, or the first listener. */
@@ -58,6 +59,7 @@ choose_url(const struct config *config, struct send_job *job)
         if (config->n_listen == 0 ||
             own_url_make(&config->listen[0], config->tls_certificate_file, path, &job->to) != 0)
                 return command_fail(-1, "the configuration has no receiver to send to; give --to URL");
+        job->needs_proxy = config->requires_proxy;
         return 0;
 }
 
@@ -221,6 +223,10 @@ post(const struct send_job *job, const char *const headers[DELIVERY_N_HEADERS])
         struct error error;
         int result = call(&request, &answer, &error);
 
+        if (result != 0 && job->needs_proxy && answer.is_connected)
+                (void)error_prefix(&error,
+                                   "the receiver requires the PROXY protocol, which this command does "
+                                   "not speak; give --to with the URL of the proxy");
         if (args.as_json)
                 print_json(job, &answer, result == 0 ? NULL : &error);
         else if (result == 0)

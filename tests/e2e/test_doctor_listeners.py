@@ -15,7 +15,7 @@ from cluster import Cluster
 
 import waiting
 from authority import Authority
-from checkup import EX_CONFIG, EX_UNAVAILABLE, by_sockets, examine, expect, file_of, serve, status_of
+from checkup import EX_CONFIG, EX_TEMPFAIL, EX_UNAVAILABLE, by_sockets, examine, expect, file_of, serve, status_of
 from fake_service import FakeService, answers
 from installation import Installation
 from manager import address_of, listening, pass_on
@@ -84,6 +84,11 @@ def test_listener_that_requires_the_proxy_protocol(installation):
     daemon = installation.start(config)
     checkup = examine(installation, file_of(daemon))
     assert checkup.status == 0 and any("gatepostd answers" in line for line in checkup.lines), checkup.lines
+    sent = installation.gatepost("send", "--kind", "invoice.accepted", config=config)
+    assert sent.returncode == EX_TEMPFAIL and "give --to with the URL of the proxy" in sent.stderr, sent.stderr
+    daemon.stop()
+    sent = installation.gatepost("send", "--kind", "invoice.accepted", config=config)
+    assert sent.returncode == EX_TEMPFAIL and "PROXY" not in sent.stderr, sent.stderr
 
 
 @pytest.mark.parametrize("has_tls", [False, True])
