@@ -333,10 +333,16 @@ void
 receiver_shared_closed(const struct receiver_shared *shared, enum http_end end, const char *reason,
                        const struct address *client)
 {
+        static struct log_flood floods[HTTP_N_ENDS];
         struct recent_event event = {.outcome = http_end_name(end), .client = *client};
+        char quoted[LOG_QUOTED_SIZE];
 
-        if (describe_closed(end, reason, client, event.detail))
-                recent_note(metrics_recent_refusals(shared->metrics), &event);
+        if (!describe_closed(end, reason, client, event.detail))
+                return;
+        recent_note(metrics_recent_refusals(shared->metrics), &event);
+        if (end == HTTP_END_PROXY_HEADER || end == HTTP_END_NO_PROXY)
+                log_flood(&floods[end], LOG_LEVEL_NOTICE, "connections without a PROXY header reason=%s",
+                          log_quote(event.detail, quoted));
 }
 
 void

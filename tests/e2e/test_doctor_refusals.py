@@ -198,6 +198,7 @@ def test_proxy_whose_connections_are_closed_is_a_warning(installation, stopped, 
         assert not warnings()
     for _ in range(20):  # each by either lane
         closed_by(stopped.config["receiver"]["listen"], "127.0.0.9")
+    daemon.wait_for_log(f' notice connections without a PROXY header reason="{words}; proxy_protocol = required')
     (warning,) = warnings()
     assert warning.startswith(f"! refusals: 20 connections closed before a request, 20 as {outcome}, the last: {words}; proxy_protocol"), warning
 
