@@ -67,23 +67,16 @@ choose_url(const struct config *config, struct send_job *job)
 static void
 check_kind(const struct config *config)
 {
-        size_t n = topic_table_size(config->topics);
-        const char **names, *closest;
+        const char *closest;
 
         if (topic_table_find(config->topics, args.kind, strlen(args.kind)) != NULL ||
             strcmp(args.kind, JUDGE_TEST_KIND) == 0)
                 return;
-        names = mem_alloc((n + 1) * sizeof(*names));
-        for (size_t i = 0; i < n; i++)
-                names[i] = topic_table_rule(config->topics, i)->pattern;
-        closest = text_closest(args.kind, names, n);
-        if (closest != NULL && strcmp(closest, args.kind) == 0)
-                closest = NULL; /* a pattern, which is no kind itself */
+        closest = arguments_closest_kind(args.kind, config->topics);
         fputs("gatepost send: warning: no topic for the kind ", stderr);
         text_print(stderr, args.kind, strlen(args.kind));
         fprintf(stderr, "; the router will quarantine it%s%s%s\n", closest == NULL ? "" : "; did you mean ",
                 closest == NULL ? "" : closest, closest == NULL ? "" : "?");
-        free(names);
 }
 
 static int

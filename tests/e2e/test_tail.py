@@ -172,6 +172,13 @@ def test_kind_without_a_topic_exits_64(offline, asked):
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and f"of the kind {asked};" in done.stderr
 
 
+@pytest.mark.parametrize("asked, meant", [("invoice.acepted", "invoice.accepted"), ("Invoice.accepted", "invoice.accepted"),
+                                          ("{prefix}.invoice.accepted", "invoice.accepted")])
+def test_kind_that_is_misspelt_or_a_topic_is_suggested(offline, asked, meant):
+    done = offline.gatepost("tail", asked.format(prefix=offline.prefix))
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and done.stderr.endswith(f"; did you mean {meant}?\n"), done.stderr
+
+
 # Output
 
 def on_a_terminal(config, *arguments, **environment):
