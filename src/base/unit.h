@@ -28,7 +28,7 @@ int unit_runs_this(void);
 /**
  * unit_remedy(path, reason), unit_remedy_for_directory(path, reason):
  * After gatepostd could not open a file, or open, create or write a directory, with this errno: return text
- * to follow the reason if the unit is why, which says so and what to do; else "".
+ * to follow the reason if the unit or a relative path is why, which says so and what to do; else "".
  */
 const char *unit_remedy(const char *path, int reason);
 const char *unit_remedy_for_directory(const char *path, int reason);

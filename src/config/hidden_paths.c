@@ -1,6 +1,7 @@
 #include "config/hidden_paths.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/unit.h"
@@ -18,8 +19,9 @@ static const struct {
     {"admin", "listen", 0, "use unix:/run/gatepost/admin.sock"},
 };
 
-int
-hidden_paths_is_file(const struct ini_entry *entry, unsigned roles)
+/* Return whether an option names a file that a process with these roles reads. */
+static int
+names_file(const struct ini_entry *entry, unsigned roles)
 {
         static const char *const ends[] = {"_file", ".location", ".key.file", ".assertion.file", ".keytab"};
         size_t len = entry->name == NULL ? 0 : strlen(entry->name);
@@ -30,9 +32,15 @@ hidden_paths_is_file(const struct ini_entry *entry, unsigned roles)
                 size_t n = strlen(ends[i]);
 
                 if (len > n && strcmp(entry->name + len - n, ends[i]) == 0)
-                        return entry->value[0] == '/';
+                        return 1;
         }
         return 0;
+}
+
+int
+hidden_paths_is_file(const struct ini_entry *entry, unsigned roles)
+{
+        return entry->value[0] == '/' && names_file(entry, roles);
 }
 
 /* Return what to do about a path of an option that is hidden so, or NULL if it does not matter. */
@@ -58,6 +66,12 @@ check_entry(const struct ini_entry *entry, unsigned roles, struct problems *prob
         const char *path = entry->value + (is_socket ? strlen(socket) : 0), *instead;
         const struct unit_hiding *hiding = *path == '/' ? unit_hiding(path) : NULL;
 
+        if (*path != '/' && names_file(entry, roles) && access(path, F_OK) == 0)
+                problems_warn(
+                    problems, entry->line,
+                    "%s: a relative path, which leads elsewhere when a systemd unit runs gatepostd; "
+                    "write an absolute path",
+                    entry->name);
         instead = hiding == NULL ? NULL : find_instead(entry, hiding, roles);
         if (instead == NULL)
                 return;

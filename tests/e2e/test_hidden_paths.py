@@ -1,6 +1,7 @@
 """Files and directories that the systemd units hide from gatepostd: ProtectHome= closes /home, PrivateTmp= replaces /tmp."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -152,6 +153,20 @@ def test_check_warns_of_files_in_tmp_and_behind_links(place, files):
         "tls_key_file: /var/tmp/gw.key: the systemd units hide /var/tmp from gatepostd (PrivateTmp=); move it to /etc/gatepost",
         f"ssl.key.location: {place}/link.key: the systemd units hide /root from gatepostd (ProtectHome=); move it to /etc/gatepost",
         "api_key_file: /var/tmp/api_key: the systemd units hide /var/tmp from gatepostd (PrivateTmp=); move it to /etc/gatepost"]
+
+
+def test_check_warns_of_relative_paths(place, files):
+    """They lead to the files from the directory in which an admin works, and from / to none."""
+    file = place / "gatepost.conf"
+    text = written(files, **dict.fromkeys(["listen", "spool", "state", "admin"], "/run")).replace(f"= {files}/", "= ")
+    names = [line.partition(" = ")[0] for line in text.splitlines() if re.search(r"(_file|\.location) = ", line)]
+    status, problems = run(file, text, BUILD / "gatepost", "-c", file, "check", mounts=f"cd {files}")
+    assert (status, [each for each in problems if "a relative path" in each]) == (
+        0, [f"{line}: warning: {name}: a relative path, which leads elsewhere when a systemd unit runs gatepostd; write an absolute path"
+            for name in names for line in [next(n for n, each in enumerate(text.splitlines(), 1) if each.startswith(f"{name} = "))]])
+    status, problems = run(file, text, BUILD / "gatepostd", "-t", "-c", file, mounts="cd /")
+    refused = [each for each in problems if "absolute path" in each]
+    assert status == EX_CONFIG and len(names) == 10 and len(refused) == len(names), problems
 
 
 @pytest.mark.parametrize("directory", ["/home", "/tmp"])
