@@ -211,11 +211,12 @@ report_proxy(struct doctor *doctor, const struct http_client_answer *answer)
                           : "");
 }
 
-/* Whether the admin endpoint has answered, which names its paths. */
+/* Whether the admin endpoint has answered: it names its paths, or does not take the name in Host. */
 static int
-is_of_admin(const struct service_error *refusal)
+is_of_admin(const struct service_error *refusal, const char *code)
 {
-        return refusal->message != NULL && strstr(refusal->message, "/readyz") != NULL;
+        return (refusal->message != NULL && strstr(refusal->message, "/readyz") != NULL) ||
+               (code != NULL && strcmp(code, "MISDIRECTED_REQUEST") == 0);
 }
 
 /* Report a refusal for which gatepostd has a reason that is known here. */
@@ -260,8 +261,9 @@ report_refusal(struct doctor *doctor, const struct test_delivery *delivery, int 
         const char *code = read_code(&delivery->answer, &refusal);
         const struct meaning *meaning = find_meaning(code);
 
-        if (meaning != NULL && is_of_admin(&refusal)) {
-                doctor_fail(doctor, EX_CONFIG, "answered 404 by the admin endpoint of gatepostd");
+        if (is_of_admin(&refusal, code)) {
+                doctor_fail(doctor, EX_CONFIG, "answered %d by the admin endpoint of gatepostd",
+                            delivery->answer.status);
                 doctor_remedy(doctor,
                               "let the URL, or the proxy before gatepostd, lead to the port of `listen` in "
                               "[receiver], not to that of [admin]");

@@ -43,7 +43,9 @@ static const struct http_error out_of_memory = {.status = 500,
 static const struct http_error misdirected = {
     .status = 421,
     .code = "MISDIRECTED_REQUEST",
-    .message = "use localhost or an IP address; other host names need allow_remote = on in [admin]"};
+    .message =
+        "this is the admin endpoint; deliveries go to listen in [receiver]. For the status, use localhost "
+        "or an IP address; other host names need allow_remote = on in [admin]"};
 static const struct http_error not_found = {
     .status = 404,
     .code = "NOT_FOUND",

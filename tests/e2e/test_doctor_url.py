@@ -68,6 +68,11 @@ def test_url_of_the_admin_endpoint(installation):
     daemon = installation.start(config)
     expect(examine(installation, file_of(daemon), "--to", f"http://{config['admin']['listen']}"), EX_CONFIG, "answered 404 by the admin endpoint of gatepostd",
            "lead to the port of `listen` in [receiver]")
+    hosts = config.directory / "hosts"  # a name that the endpoint does not take
+    hosts.write_text("127.0.0.1 gateway.test\n")
+    url = "http://gateway.test:" + config["admin"]["listen"].rpartition(":")[2]
+    checkup = examine(installation, file_of(daemon), "--to", url, wrapper=["unshare", "--mount", "sh", "-ec", f'mount --bind {hosts} /etc/hosts; exec "$@"', "sh"])
+    expect(checkup, EX_CONFIG, "answered 421 by the admin endpoint of gatepostd", "lead to the port of `listen` in [receiver]")
 
 
 def deliveries_of(checkup):
