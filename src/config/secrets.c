@@ -135,6 +135,19 @@ is_pem(const char *secret)
         return strncmp(secret, "-----BEGIN ", strlen("-----BEGIN ")) == 0;
 }
 
+/* Explain that there is no such file. A name that may be the secret itself is not shown. */
+static void
+set_missing(const char *path, struct error *error)
+{
+        if (strpbrk(path, "/.") == NULL && strlen(path) >= SIGNATURE_SECRET_MIN)
+                (void)error_set(
+                    error, "no such file; its name is not shown because it may be the secret itself, which "
+                           "belongs into a file, so that others do not see it");
+        else
+                (void)error_set(error, "cannot open %s: %s; make one: gatepost secret new %s", path,
+                                strerror(ENOENT), path);
+}
+
 /*
  * Editors add byte order marks and empty lines unseen. The sender has neither, so every signature would fail.
  */
@@ -144,9 +157,9 @@ secrets_read_signing(const char *path, size_t *len, struct stat *st, struct erro
         static const char mark[] = "\xef\xbb\xbf";
         char *secret;
 
-        if (access(path, F_OK) != 0 && errno == ENOENT && *unit_remedy(path, ENOENT) == '\0') {
-                (void)error_set(error, "cannot open %s: %s; make one: gatepost secret new %s", path,
-                                strerror(ENOENT), path);
+        if (access(path, F_OK) != 0 && errno == ENOENT &&
+            (path[0] != '/' || *unit_remedy(path, ENOENT) == '\0')) {
+                set_missing(path, error);
                 return NULL;
         }
         secret = secrets_read(path, SIGNATURE_SECRET_MIN, len, st, error);

@@ -98,6 +98,12 @@ def test_unreadable_files_are_reported(offline, config, tmp_path):
     assert offline.gatepost("sign", "-", config="/nonexistent/gatepost.conf").returncode == EX_CONFIG
 
 
+@pytest.mark.parametrize("option", ["--secret-file", "--secret"])
+def test_secret_in_place_of_its_file_is_not_shown(offline, option):
+    done = offline.gatepost("sign", option, "8b4f94c01d27a7e3", "--header-prefix", "x-own", "-")
+    assert done.returncode == EX_NOINPUT and "may be the secret itself" in done.stderr and "8b4f94" not in done.stderr, done.stderr
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can switch accounts")
 def test_missing_file_permission_is_reported(config, body_file):
     """Another account's secret, by its file and by a readable configuration."""
