@@ -199,11 +199,8 @@ parse_from(const char *text, struct error *error)
         else if (strcmp(text, "end") == 0)
                 args.from_ms = READER_FROM_END;
         else if (arguments_time(text, &args.from_ms, error) != 0)
-                return error_set(
-                    error,
-                    "'%.64s' is neither beginning nor end, nor an age, such as 2h, nor a past time, such as "
-                    "2026-11-21T03:04:05Z",
-                    text);
+                return error_prefix(error, "'%.64s' is neither beginning nor end, nor an age or a past time",
+                                    text);
         return 0;
 }
 

@@ -155,6 +155,10 @@ def test_invalid_start_exits_64(offline, place):
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and "neither beginning nor end" in done.stderr
 
 
+def test_unit_of_an_age_is_suggested(offline):
+    assert "did you mean 10min or 10ms?" in offline.gatepost("tail", "--from", "10m").stderr
+
+
 # Kinds
 
 @pytest.mark.parametrize("asked, shown", [
