@@ -66,6 +66,19 @@ likeness(const char *wanted, const char *path, size_t len)
         return n_head + n_tail > 3 && n_head + n_tail + 2 >= least ? n_head + n_tail : 0;
 }
 
+/* Whether monitoring was probably to ask the admin endpoint. */
+static int
+is_of_admin(const char *path, size_t len)
+{
+        static const char *const paths[] = {"/status", "/metrics", "/healthz", "/readyz"};
+
+        for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+                if (strlen(paths[i]) == len && memcmp(path, paths[i], len) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
 /* Explain that no source has a path. Its query may contain secrets, and is not part of it. */
 static void
 explain_path(const struct config *config, const char *path, size_t len, struct screen_refusal *refusal)
@@ -85,6 +98,8 @@ explain_path(const struct config *config, const char *path, size_t len, struct s
                 len > SHOWN_PATH ? "..." : "");
         if (nearest != NULL)
                 explain(refusal, "; that of the source %s is %.*s", nearest->name, SHOWN_PATH, nearest->path);
+        else if (is_of_admin(path, len))
+                explain(refusal, ", which the address of `listen` in [admin] has");
 }
 
 /* The delivery and trace headers, collected in one pass. */

@@ -98,6 +98,7 @@ PATHS = [
     ("/Webhooks/Invoicing", "; that of the source invoicing is /webhooks/invoicing"),
     ("/invoicing", "; that of the source invoicing is /webhooks/invoicing"),
     ("/api/v1/webhooks/invoicing", "; that of the source invoicing is /webhooks/invoicing"),
+    ("/metrics", ", which the address of `listen` in [admin] has"),
     ("/webhook/invoicing", "; that of the source invoicing is /webhooks/invoicing"),
     ("/webhooks/lsited", "; that of the source listed is /webhooks/listed"),
     ("/", ""),
