@@ -40,7 +40,7 @@ names_file(const struct ini_entry *entry, unsigned roles)
 int
 hidden_paths_is_file(const struct ini_entry *entry, unsigned roles)
 {
-        return entry->value[0] == '/' && names_file(entry, roles);
+        return names_file(entry, roles) && entry->value[0] == '/';
 }
 
 /* Return what to do about a path of an option that is hidden so, or NULL if it does not matter. */

@@ -9,7 +9,10 @@
 /* Return whether an option names a file, by an absolute path, that a process with these roles reads. */
 int hidden_paths_is_file(const struct ini_entry *entry, unsigned roles);
 
-/* Warn of paths that the units hide, and of relative ones, unless this process is of a unit: what it sees is not hidden. */
+/*
+ * Warn of paths that the units hide, and of relative ones, unless this process is of a unit: what it sees is
+ * not hidden.
+ */
 void hidden_paths_warn(const struct config *config, const struct ini *ini, struct problems *problems);
 
 #endif
