@@ -193,6 +193,16 @@ certificate_read_authorities(struct certificate *certificate, const char *path, 
 }
 
 int
+certificate_check_authorities(const char *path, struct error *error)
+{
+        struct stat st;
+        STACK_OF(X509) *all = read_all(path, &st, error);
+
+        sk_X509_pop_free(all, X509_free);
+        return all == NULL ? -1 : 0;
+}
+
+int
 certificate_fits(const struct certificate *certificate, const char *host)
 {
         int fits = X509_check_ip_asc(certificate->leaf, host, 0);

@@ -48,6 +48,9 @@ int certificate_read_key(struct certificate *certificate, const char *path, stru
 int certificate_read_authorities(struct certificate *certificate, const char *path,
                                  struct error *error) MUST_CHECK;
 
+/* Check that a file holds certificates of authorities as above, without keeping them. */
+int certificate_check_authorities(const char *path, struct error *error) MUST_CHECK;
+
 /**
  * certificate_fits(certificate, host):
  * Return whether a certificate is for a host, a name or an address (RFC 9525, section 6): a wildcard stands

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/unit.h"
 #include "config/directory_check.h"
 #include "config/endpoint.h"
 
@@ -311,13 +310,16 @@ check_router(const struct config *config, const struct ini *ini, struct problems
         check_windows(config, ini, problems);
 }
 
+/* Only the command line needs ca_file, so gatepostd need not be able to read it. */
 static void
 check_service(const struct config *config, const struct ini *ini, struct problems *problems)
 {
-        if (config->service_ca_file != NULL && access(config->service_ca_file, F_OK) != 0 && errno != EACCES)
-                problems_add(problems, ini_line(ini, "service", "", "ca_file"),
-                             "ca_file: cannot open %s: %s%s", config->service_ca_file, strerror(errno),
-                             unit_remedy(config->service_ca_file, errno));
+        const char *ca_file = config->service_ca_file;
+        struct error error;
+
+        if (ca_file != NULL && (access(ca_file, R_OK) == 0 || errno != EACCES) &&
+            certificate_check_authorities(ca_file, &error) != 0)
+                problems_add(problems, ini_line(ini, "service", "", "ca_file"), "ca_file: %s", error.text);
         if (config->service_api_key != NULL && config->service_api_key_file != NULL)
                 problems_add(problems, later_line(ini, "service", "api_key", "api_key_file"),
                              "set either api_key or api_key_file, not both");

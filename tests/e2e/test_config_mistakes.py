@@ -165,6 +165,8 @@ ERRORS = [
     ("service", "api_key = bearer  7d8f0c1b2a3e4f50", "leave only the key"),
     ("service", "api_key = x-api-key: 7d8f0c1b2a3e4f50", "not allowed in a header"),
     ("service", "ca_file = /nonexistent/ca.pem", "cannot open /nonexistent/ca.pem"),
+    ("service", "ca_file = /etc/ssl/certs", "ca_file: /etc/ssl/certs is not a regular file"),
+    ("service", "ca_file = /etc/passwd", "ca_file: /etc/passwd contains no certificate in PEM"),
     # Kafka
     ("kafka", "bootstrap.servers = http://kafka1:9092", "write HOST:PORT"),
     ("kafka", "bootstrap.servers = SASL_SSL://kafka1:9092", "security.protocol says"),
@@ -652,6 +654,17 @@ def test_directory_that_is_not_writable_is_a_warning_and_not_a_restart_loop(unpr
 def test_spool_that_cannot_be_created_gets_a_warning(unprivileged):
     status, errors = unprivileged(written("receiver", "spool = DIRECTORY/spool|spool_max = 1MiB"), "gatepost", "check")
     assert status == 0 and re.search(r"^FILE:4: warning: spool: \S+ is not writable for gatepostd; mount it if it is on a disk of its own, or give it to the user of gatepostd", errors, re.M), errors
+
+
+def test_certificates_for_the_service_that_gatepostd_may_not_read(check, unprivileged, authority):
+    """Only the command line needs them. A private key in their place is found by those who may read it."""
+    certificate, key = authority.issue("service")
+    assert check(written("service", f"ca_file = {certificate}")) == (0, [])
+    text = written("service", f"ca_file = {key}")
+    status, (problem,) = check(text)
+    assert status == EX_CONFIG and f"ca_file: {key} contains no certificate in PEM" in problem
+    key.chmod(0)
+    assert unprivileged(text, "gatepostd", "-t")[0] == 0
 
 
 def test_missing_directory_of_a_socket_ends_the_start_with_78(unprivileged):
