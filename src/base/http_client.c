@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include <openssl/crypto.h>
+#include <openssl/x509_vfy.h>
 
 #include "base/mem.h"
 
@@ -162,6 +163,20 @@ failure_of(CURLcode code)
         }
 }
 
+/*
+ * Return why the server's certificate was refused. libcurl itself compares the name, after OpenSSL has
+ * accepted the chain. If it differs, the result is the initial one: 1 in libcurl 7.88.1.
+ */
+static int
+verify_error_of(CURL *easy)
+{
+        long result = 0;
+
+        (void)curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &result);
+        return result == X509_V_OK || result == X509_V_ERR_UNSPECIFIED ? X509_V_ERR_HOSTNAME_MISMATCH
+                                                                       : (int)result;
+}
+
 static CURLcode
 perform(CURL *easy, const struct http_client_request *request, struct http_client_answer *answer)
 {
@@ -184,6 +199,8 @@ perform(CURL *easy, const struct http_client_request *request, struct http_clien
                                (code != CURLE_OPERATION_TIMEDOUT || local_port > 0);
         (void)curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &took_us);
         answer->took_us = took_us;
+        if (code == CURLE_PEER_FAILED_VERIFICATION)
+                answer->verify_error = verify_error_of(easy);
         return answer->is_cut && code == CURLE_WRITE_ERROR ? CURLE_OK : code;
 }
 
@@ -229,6 +246,7 @@ http_client_call(const struct http_client_request *request, struct http_client_a
         if (code != CURLE_OK) {
                 free(answer->body);
                 *answer = (struct http_client_answer){.failure = failure_of(code),
+                                                      .verify_error = answer->verify_error,
                                                       .os_error = answer->os_error,
                                                       .is_connected = answer->is_connected,
                                                       .took_us = answer->took_us};

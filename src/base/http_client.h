@@ -52,6 +52,7 @@ struct http_client_answer {
         size_t len;
         int is_cut;                       /* the body was longer than max_answer */
         enum http_client_failure failure; /* if there is no answer */
+        int verify_error;                 /* X509_V_ERR_* if it is HTTP_CLIENT_UNTRUSTED */
         int os_error;                     /* errno of a connection that failed, or 0 */
         int is_connected;                 /* there was a connection, perhaps without TLS yet */
         int64_t took_us;                  /* the whole call */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <curl/curl.h>
+#include <openssl/x509_vfy.h>
 
 #include "base/clock.h"
 #include "base/http_client.h"
@@ -122,13 +123,37 @@ static char *
 explain(const struct api_client *client, enum http_client_failure failure, const char *reason)
 {
         if (failure == HTTP_CLIENT_UNTRUSTED)
-                return mem_printf(
-                    "%s; the API key was not sent. If your own authority signs the service's certificate, "
-                    "set ca_file in [service]",
-                    reason);
+                return mem_printf("%s; the API key was not sent", reason);
         if (failure == HTTP_CLIENT_TIMED_OUT)
                 return mem_printf("no answer within %ld ms", client->timeout_ms);
         return mem_strdup(reason);
+}
+
+/* Return the remedy for a certificate of the service that is not trusted (X509_V_ERR_*). */
+static const char *
+certificate_remedy(const struct api_client *client, int verify_error)
+{
+        switch (verify_error) {
+        case X509_V_ERR_HOSTNAME_MISMATCH:
+                return "check base_url in [service]: the service's certificate is not for its host";
+        case X509_V_ERR_CERT_HAS_EXPIRED:
+        case X509_V_ERR_CERT_NOT_YET_VALID:
+                return "check this machine's clock; if it is right, the service, or its authority, needs a "
+                       "new certificate";
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        case X509_V_ERR_CERT_SIGNATURE_FAILURE: /* of an authority of the same name */
+                return client->ca_file != NULL
+                           ? "ca_file in [service] does not have the authority of the service's certificate: "
+                             "add it, or remove ca_file if the system trusts that authority"
+                           : "if your own authority, or a proxy's, signs the service's certificate, set "
+                             "ca_file in [service]";
+        default:
+                return "the service needs another certificate";
+        }
 }
 
 /* An answer that quotes the request has the key in it: overwrite it, since parts of answers are printed. */
@@ -173,6 +198,8 @@ api_client_call(struct api_client *client, const char *method, const char *path,
         wait_note_end();
         if (result != 0) {
                 answer->failure = explain(client, received.failure, error.text);
+                if (received.failure == HTTP_CLIENT_UNTRUSTED)
+                        answer->remedy = certificate_remedy(client, received.verify_error);
                 answer->is_hopeless =
                     received.failure == HTTP_CLIENT_UNTRUSTED || received.failure == HTTP_CLIENT_HOPELESS;
         } else if (received.is_cut) {
@@ -314,8 +341,10 @@ api_client_explain(const struct api_client_answer *answer, struct error *error, 
         const struct meaning *meaning;
         struct service_error said;
 
-        *remedy = "check base_url in [service], name resolution, and proxies (https_proxy)";
         if (answer->status == 0) {
+                *remedy = answer->remedy != NULL
+                              ? answer->remedy
+                              : "check base_url in [service], name resolution, and proxies (https_proxy)";
                 (void)error_set(error, "no usable answer from the service: %s", answer->failure);
                 return EX_UNAVAILABLE;
         }
@@ -337,7 +366,8 @@ api_client_report(const char *command, const struct api_client_answer *answer)
         if (answer->status == 0) {
                 fprintf(stderr, "gatepost %s: no usable answer from the service: ", command);
                 text_print(stderr, answer->failure, strlen(answer->failure)); /* it may quote a certificate */
-                fputc('\n', stderr);
+                fprintf(stderr, "%s%s\n", answer->remedy == NULL ? "" : "; ",
+                        answer->remedy == NULL ? "" : answer->remedy);
                 print_times(answer);
                 return EX_UNAVAILABLE;
         }

@@ -32,9 +32,10 @@ struct api_client_answer {
         long status; /* of HTTP; 0: no answer */
         char *body;  /* a string */
         size_t len;
-        char *failure;   /* why there is no answer */
-        int is_hopeless; /* a repetition would fail, too, as with a wrong certificate */
-        size_t n_calls;  /* so far */
+        char *failure;      /* why there is no answer */
+        const char *remedy; /* of the failure, a constant; NULL: none is known */
+        int is_hopeless;    /* a repetition would fail, too, as with a wrong certificate */
+        size_t n_calls;     /* so far */
 };
 
 /**

@@ -4,6 +4,7 @@ import pytest
 
 import waiting
 from checkup import EX_CONFIG, EX_NOPERM, EX_UNAVAILABLE, by_sockets, examine, expect, file_of
+from bad_certificates import BAD_CERTIFICATES, service_with_a_bad_certificate
 from fake_service import answers
 from signing import Delivery
 
@@ -100,6 +101,13 @@ def test_no_webhook_leads_here(shared, service, subscribed):
     service.add({"url": "https://gateway.example/elsewhere", "events": ["*"]})
     checkup = examine(shared, subscribed, "--no-send")
     assert checkup.status == 0 and any(line.startswith("! webhook ") and " subscriptions ensure" in line for line in checkup.lines)
+
+
+@pytest.mark.parametrize("what", BAD_CERTIFICATES)
+def test_service_with_a_bad_certificate(shared, subscribed, tmp_path, what):
+    with service_with_a_bad_certificate(tmp_path, what) as (bad, ca_file, remedy):
+        subscribed["service"].update({"base_url": bad.url} | ({"ca_file": ca_file} if ca_file else {}))
+        expect(examine(shared, subscribed, "--no-send"), EX_UNAVAILABLE, "; the API key was not sent; remedy: ", f"; remedy: {remedy}")
 
 
 @pytest.mark.parametrize("answer, status, words", [
