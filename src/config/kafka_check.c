@@ -24,9 +24,6 @@
 #define LONG_WAIT_MS 1000
 #define DEFAULT_HEARTBEAT_MS 3000 /* librdkafka's */
 
-#define IPV6_CHARS "0123456789abcdefABCDEF:."
-#define HOST_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]%"
-
 struct check {
         const struct config *config;
         const struct ini *ini;
@@ -82,66 +79,20 @@ is_set_to(const struct config_property *property, const char *word)
                 strcmp(property->value, digit) == 0);
 }
 
-/* Return why an entry of bootstrap.servers is invalid, or NULL if it is valid. */
-static const char *
-broker_fault(const char *broker, size_t len)
-{
-        const char *end = broker + len, *colon = memrchr(broker, ':', len),
-                   *bracket = memchr(broker, ']', len);
-        uint64_t port;
-        char digits[8];
-        struct error error;
-
-        if (len == 0)
-                return "there is an empty entry in the list";
-        if (len == 8 && strncasecmp(broker, "embedded", 8) == 0)
-                return "did you mean embedded? It is written in lower case and alone";
-        if (memmem(broker, len, "://", 3) != NULL)
-                return "write HOST:PORT; security.protocol says whether to use TLS";
-        if (strcspn(broker, " \t;") < len)
-                return "brokers are separated by commas: HOST:PORT,HOST:PORT";
-        if (strspn(broker, HOST_CHARS) < len || (bracket == NULL && *broker == '['))
-                return "write HOST:PORT";
-        if (*broker == '[' && strchr("]%", broker[1 + strspn(broker + 1, IPV6_CHARS)]) == NULL)
-                return "only an IPv6 address is in brackets; write HOST:PORT";
-        if (colon == NULL || (bracket != NULL && colon < bracket))
-                return NULL; /* the default port */
-        if (bracket == NULL && memchr(broker, ':', (size_t)(colon - broker)) != NULL)
-                return "write an IPv6 address in brackets: [::1]:9092";
-        if (colon == broker)
-                return "the host is missing";
-        if ((size_t)(end - colon) > sizeof(digits))
-                return "the port is not between 1 and 65535";
-        memcpy(digits, colon + 1, (size_t)(end - colon - 1));
-        digits[end - colon - 1] = '\0';
-        return number_parse(digits, 1, UINT16_MAX, &port, &error) == 0
-                   ? NULL
-                   : "the port is not between 1 and 65535";
-}
-
 static void
 check_brokers(const struct check *check)
 {
         const struct config_property *brokers = find(check, "metadata.broker.list");
-        const char *broker = brokers == NULL ? NULL : brokers->value, *comma;
+        const char *broker = NULL, *fault;
+        size_t len = 0;
 
-        for (; broker != NULL; broker = comma == NULL ? NULL : comma + 1) {
-                const char *fault, *end;
-
-                broker += strspn(broker, " \t");
-                comma = strchr(broker, ',');
-                end = comma == NULL ? broker + strlen(broker) : comma;
-                while (end > broker && (end[-1] == ' ' || end[-1] == '\t'))
-                        end--;
-                fault = broker_fault(broker, (size_t)(end - broker));
-                if (fault == NULL)
-                        continue;
-                if (strchr(brokers->value, '@') != NULL)
-                        broker = end; /* what is before the @ may be a password */
-                problems_add(check->problems, line_of(check, brokers), "%s: '%.*s': %s", brokers->name,
-                             (int)(end - broker), broker, fault);
+        fault = brokers == NULL ? NULL : broker_list_fault(brokers->value, &broker, &len);
+        if (fault == NULL)
                 return;
-        }
+        if (strchr(brokers->value, '@') != NULL)
+                len = 0; /* what is before the @ may be a password */
+        problems_add(check->problems, line_of(check, brokers), "%s: '%.*s': %s", brokers->name, (int)len,
+                     broker, fault);
 }
 
 /* Return the value of security.protocol in lower case. */
