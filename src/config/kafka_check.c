@@ -208,6 +208,24 @@ check_sasl(const struct check *check)
                                                 : "sasl.username and sasl.password_file");
 }
 
+/* librdkafka presents a certificate only with its key, and does not say that there is none. */
+static void
+warn_about_certificate_alone(const struct check *check)
+{
+        static const char *const keys[] = {"ssl.key.location", "ssl.key.pem", "ssl.keystore.location"};
+        const struct config_property *certificate = find(check, "ssl.certificate.location");
+
+        for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+                if (find(check, keys[i]) != NULL)
+                        return;
+        }
+        if (certificate != NULL)
+                problems_warn(check->problems, line_of(check, certificate),
+                              "%s has no effect without its key: the brokers get no certificate; set "
+                              "ssl.key.location",
+                              certificate->name);
+}
+
 static void
 warn_about_tls(const struct check *check, const char *protocol)
 {
@@ -223,6 +241,8 @@ warn_about_tls(const struct check *check, const char *protocol)
         if (is_on && names != NULL && strcasecmp(names->value, "none") == 0)
                 problems_warn(check->problems, line_of(check, names),
                               "any holder of a certificate of the trusted authorities can act as a broker");
+        if (is_on)
+                warn_about_certificate_alone(check);
         for (size_t i = 0; !is_on && i < check->config->n_kafka; i++) {
                 const struct config_property *property = &check->config->kafka[i];
 

@@ -485,6 +485,25 @@ def test_random_secrets_pass_without_a_warning(check, tmp_path):
         assert check(written("service", f"api_key = {secret}")) == (0, [])
 
 
+@pytest.mark.parametrize("key", [None, "ssl.key.location", "ssl.key.pem_file", "ssl.keystore.location"])
+def test_certificate_for_the_brokers_needs_its_key(check, tmp_path, authority, monkeypatch, key):
+    """Without it, librdkafka presents no certificate and does not say so."""
+    certificate, path = authority.issue("gatepost")
+    added = f"security.protocol = SSL|ssl.certificate.location = {certificate}"
+    if key == "ssl.keystore.location":
+        monkeypatch.setitem(ENVIRONMENT, "ASAN_OPTIONS", f"{ENVIRONMENT.get('ASAN_OPTIONS', '')}:detect_leaks=0")  # librdkafka leaks its certificates
+        store = tmp_path / "store"
+        subprocess.run(["openssl", "pkcs12", "-export", "-in", certificate, "-inkey", path, "-passout", "pass:p", "-out", store], check=True)
+        path = store
+        added += "|ssl.keystore.password = p"
+    path.chmod(0o600)
+    if key:
+        assert check(written("kafka", f"{added}|{key} = {path}")) == (0, [])
+        return
+    status, (problem,) = check(written("kafka", added))
+    assert status == 0 and ": warning: ssl.certificate.location has no effect without its key: " in problem
+
+
 def test_strict_check_fails_on_a_warning(check, tmp_path):
     check(written("kafka", "debug = conf"))
     strict = [BUILD / "gatepost", "-c", tmp_path / "gatepost.conf", "check", "--strict"]
