@@ -1,6 +1,7 @@
 #include "config/certificate.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -200,6 +201,29 @@ certificate_check_authorities(const char *path, struct error *error)
 
         sk_X509_pop_free(all, X509_free);
         return all == NULL ? -1 : 0;
+}
+
+/* A filter for scandir(): the hash of a subject, a dot, and a number. */
+static int
+is_hash(const struct dirent *entry)
+{
+        size_t len = strspn(entry->d_name, "0123456789abcdef");
+        const char *rest = entry->d_name + len;
+
+        return len == 8 && rest[0] == '.' && rest[1] != '\0' &&
+               rest[1 + strspn(rest + 1, "0123456789")] == '\0';
+}
+
+int
+certificate_lacks_hashes(const char *path)
+{
+        struct dirent **entries = NULL;
+        int n = scandir(path, &entries, is_hash, NULL), lacks = n == 0;
+
+        while (n > 0)
+                free(entries[--n]);
+        free(entries);
+        return lacks;
 }
 
 int

@@ -51,6 +51,12 @@ int certificate_read_authorities(struct certificate *certificate, const char *pa
 /* Check that a file holds certificates of authorities as above, without keeping them. */
 int certificate_check_authorities(const char *path, struct error *error) MUST_CHECK;
 
+/*
+ * Return whether a path is a directory without a name by `openssl rehash`, so that OpenSSL finds no authority
+ * in it.
+ */
+int certificate_lacks_hashes(const char *path);
+
 /**
  * certificate_fits(certificate, host):
  * Return whether a certificate is for a host, a name or an address (RFC 9525, section 6): a wildcard stands

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "config/certificate.h"
 #include "config/kafka_properties.h"
 
 /*
@@ -227,6 +228,19 @@ warn_about_certificate_alone(const struct check *check)
 }
 
 static void
+warn_about_authorities(const struct check *check)
+{
+        const struct config_property *authorities = find(check, "ssl.ca.location");
+
+        if (authorities != NULL && certificate_lacks_hashes(authorities->value))
+                problems_warn(
+                    check->problems, line_of(check, authorities),
+                    "%s: no broker is trusted, because a directory needs names by `openssl rehash`; "
+                    "name the file",
+                    authorities->name);
+}
+
+static void
 warn_about_tls(const struct check *check, const char *protocol)
 {
         const struct config_property *verification = find(check, "enable.ssl.certificate.verification");
@@ -241,8 +255,10 @@ warn_about_tls(const struct check *check, const char *protocol)
         if (is_on && names != NULL && strcasecmp(names->value, "none") == 0)
                 problems_warn(check->problems, line_of(check, names),
                               "any holder of a certificate of the trusted authorities can act as a broker");
-        if (is_on)
+        if (is_on) {
+                warn_about_authorities(check);
                 warn_about_certificate_alone(check);
+        }
         for (size_t i = 0; !is_on && i < check->config->n_kafka; i++) {
                 const struct config_property *property = &check->config->kafka[i];
 

@@ -504,6 +504,19 @@ def test_certificate_for_the_brokers_needs_its_key(check, tmp_path, authority, m
     assert status == 0 and ": warning: ssl.certificate.location has no effect without its key: " in problem
 
 
+def test_directory_of_authorities_needs_names_of_openssl_rehash(check, tmp_path, authority):
+    directory = tmp_path / "authorities"
+    directory.mkdir()
+    text = written("kafka", f"security.protocol = SSL|ssl.ca.location = {directory}")
+    certificate = authority.certificate.read_text()
+    for name in ("ca.pem", "0a1b2c3d", "0a1b2c3d.", "0a1b2c3d.r0", "0a1b2c3.0", "0A1B2C3D.0", ".0"):
+        (directory / name).write_text(certificate)
+    status, (problem,) = check(text)
+    assert status == 0 and ": warning: ssl.ca.location: no broker is trusted" in problem and "openssl rehash" in problem
+    subprocess.run(["openssl", "rehash", directory], check=True, capture_output=True)
+    assert check(text) == (0, [])
+
+
 def test_strict_check_fails_on_a_warning(check, tmp_path):
     check(written("kafka", "debug = conf"))
     strict = [BUILD / "gatepost", "-c", tmp_path / "gatepost.conf", "check", "--strict"]
