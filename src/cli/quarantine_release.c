@@ -41,6 +41,18 @@ print_prediction(const struct quarantine_release *release)
         }
 }
 
+/* Print which record it is: an ID may have been mistyped, or be another number. */
+static void
+print_origin(const struct quarantine_record *record)
+{
+        const char *reason = record->reason == NULL ? "no reason" : record->reason;
+
+        fputs("; it was ", stdout);
+        text_print(stdout, reason, strlen(reason));
+        fputs(", delivery-id ", stdout);
+        text_print(stdout, record->key, record->key_len);
+}
+
 /* Print the outcome of a release as a line. */
 static void
 print_text(const struct quarantine_release *release, const struct config *config)
@@ -54,6 +66,7 @@ print_text(const struct quarantine_release *release, const struct config *config
         case RELEASE_ACKNOWLEDGED:
                 printf("%s", release->outcome == RELEASE_POSSIBLE ? "would be released" : "released");
                 print_prediction(release);
+                print_origin(record);
                 break;
         case RELEASE_MADE_BEFORE:
                 printf("was released before");
@@ -187,8 +200,10 @@ release_all(const struct quarantine *quarantine)
 
         for (size_t i = 0; i < append.n; i++)
                 n_pending += append.releases[i].outcome == RELEASE_PENDING;
-        if (n_pending > 0)
+        if (n_pending > 0) {
+                command_note_routers(quarantine->config);
                 status = quarantine_append_all(&append);
+        }
         if (args.as_json)
                 print_json(append.releases, append.n);
         summary = print_summary(append.releases, append.n);

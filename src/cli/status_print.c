@@ -120,7 +120,10 @@ print_ago(const struct json_value *object, const char *name)
         number_print_span(stdout, (double)clock_now_ms() / 1000 - status_number(object, name));
 }
 
-/* Print the records that were put into quarantine last, each with the detail of its reason. */
+/*
+ * Print the records that were put into quarantine last, each with the detail of its reason. The report has
+ * their places in `deliveries`, which would be taken for the IDs that `quarantine release` takes.
+ */
 static void
 print_last_quarantined(const struct json_value *report)
 {
@@ -130,13 +133,16 @@ print_last_quarantined(const struct json_value *report)
                 printf("last quarantined\n");
         for (int i = 0; each != NULL && i < SHOWN_EVENTS; each = each->next, i++) {
                 const char *source = text_of(each, "source");
+                char *text;
 
                 print_name(*source == '\0' ? "(no source)" : source);
                 print_text(text_of(each, "reason"));
                 putchar(' ');
                 print_ago(each, "timeSeconds");
-                printf(" ago, %.0f-%.0f\n", status_number(each, "partition"), status_number(each, "offset"));
-                print_indented(text_of(each, "detail"));
+                printf(" ago\n");
+                text = mem_printf("delivery-id %s: %s", text_of(each, "deliveryId"), text_of(each, "detail"));
+                print_indented(text);
+                free(text);
         }
 }
 

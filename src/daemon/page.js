@@ -229,7 +229,7 @@
     fillEvents("recent", [...groups.values()], ([each, ...others]) => [
       { at: each.timeSeconds, small: others.length ? [`${others.length + 1} times`] : [] },
       { text: each.reason, small: each.source ? [each.source] : [] },
-      { text: each.detail || "–", small: [joined([each.deliveryId, `partition ${each.partition}`, `offset ${each.offset}`])] }]);
+      { text: each.detail || "–", small: [joined([each.deliveryId, `at ${each.partition}/${each.offset} of deliveries`])] }]);
     byId("recent-empty").hidden = numbers.quarantined > 0 || (status.recentlyQuarantined ?? []).length > 0;
   }
 

@@ -174,7 +174,8 @@ def test_release_of_a_still_invalid_record_is_quarantined_under_a_new_id(shared_
     delivery = Delivery(b'{"event": 7}')
     id = shared_quarantine.send(delivery)
     text = shared_quarantine.run("release", id)
-    assert re.search(rf"^{id} released, but this configuration quarantines it again: invalid-field, ", text.stdout, re.M)
+    assert re.search(rf"^{id} released, but this configuration quarantines it again: invalid-field, .*; it was invalid-field, "
+                     rf"delivery-id {delivery.delivery_id}$", text.stdout, re.M)
     assert text.stderr == "1 released, 0 released before, 0 not released\n"
     shared_quarantine.kafka.wait_until_routed()
     old, new = [each for each in shared_quarantine.list() if each["deliveryId"] == delivery.delivery_id]
@@ -333,7 +334,7 @@ def test_bulk_release_shows_progress_and_uses_little_memory(quarantine, tmp_path
     command = ["quarantine", "release", "--reason", "unknown-kind"]
     seen, memory = on_terminals(config.write("bulk.conf"), *command, "--dry-run", stdout=None)
     whole = [line for line in seen.rpartition(ERASE)[2].splitlines()]
-    assert len([line for line in whole if re.fullmatch(r"\d+-\d+ would be released, to be published to \S+", line)]) == n
+    assert len([line for line in whole if re.fullmatch(r"\d+-\d+ would be released, to be published to \S+; it was unknown-kind, delivery-id \S+", line)]) == n
     assert whole[n:] == [f"{n} would be released, 0 released before, 0 not released"]
 
     other = subprocess.Popen([BUILD / "gatepost", "-c", config.write("other.conf"), *command], env=ENVIRONMENT,

@@ -50,7 +50,8 @@ def test_stub_is_shown_with_the_body_of_its_delivery(stub):
 
 
 def test_release_after_enlarging_the_topics_publishes_the_body_once(stub):
-    assert stub.run("release", stub.id, "--dry-run").stdout.endswith("if that topic accepts it now\n")
+    assert stub.run("release", stub.id, "--dry-run").stdout.endswith(
+        f"if that topic accepts it now; it was unpublishable, delivery-id {stub.delivery.delivery_id}\n")
     limit(stub.kafka, LARGE)
     outcome, = stub.release(stub.id)
     assert (outcome["outcome"], outcome["topic"]) == ("released", f"{stub.kafka.prefix}.invoice.accepted")

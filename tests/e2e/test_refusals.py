@@ -295,8 +295,6 @@ def test_status_prints_the_last_refusals_and_quarantined_records_in_80_columns(i
                      r"\(no source\) not_found \d s ago, 127.0.0.1 the path is /webhooks/invoicing/; that of the source invoicing "
                      r"is /webhooks/invoicing invoicing malformed 3 times, last \d s ago, 192.0.2.7 x-invoicing-signature is missing; "
                      r"3 more headers are wrong; the request has x-invoice-signature, but header_prefix is x-invoicing ", text), text
-    (record,) = installation.kafka.read(installation.kafka.deliveries)
-    assert record.key.decode() == delivery.delivery_id
-    assert re.search(rf"quarantined unknown-kind 1 last quarantined invoicing unknown-kind \d s ago, {record.partition}-{record.offset} "
-                     "no topic for the kind no.such.kind", text), text
+    assert re.search(r"quarantined unknown-kind 1 last quarantined invoicing unknown-kind \d s ago "
+                     f"delivery-id {delivery.delivery_id}: no topic for the kind no.such.kind", text), text
     assert [line for line in lines if len(line) > 80 and str(config.directory) not in line] == []
