@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "cli/command.h"
 #include "cli/wrap.h"
 
 #define NAME_WIDTH 40
@@ -195,6 +196,8 @@ print_hint(const struct audit *audit)
 {
         const uint64_t *n_faults = audit->total.n_faults;
 
+        if (n_faults[TALLY_LOST] + n_faults[TALLY_UNEXPECTED] > 0)
+                command_note_routers(audit->plan->config);
         if (n_faults[TALLY_LOST] > 0 && n_faults[TALLY_UNEXPECTED] > 0)
                 fputs("gatepost audit: it decides by the present configuration: if sources, key, kind or "
                       "[events] were changed, what was published before looks lost and unexpected; audit "

@@ -159,6 +159,16 @@ command_fail(int status, const char *format, ...)
 }
 
 void
+command_note_routers(const struct config *config)
+{
+        if (!(config->roles & CONFIG_ROUTER))
+                (void)command_fail(0,
+                                   "note: %s is of no router; the routers' files decide what is published, "
+                                   "and to which topics",
+                                   config->file);
+}
+
+void
 command_advise(const char *format, ...)
 {
         va_list args;

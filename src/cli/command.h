@@ -95,6 +95,9 @@ char *command_unit(const char *file) MUST_CHECK;
 int command_fail(int status, const char *format, ...) PRINTF_LIKE(2, 3);
 int command_misused(const char *format, ...) PRINTF_LIKE(1, 2);
 
+/* Say, unless the configuration is a router's, that the command has judged by a file that no router uses. */
+void command_note_routers(const struct config *config);
+
 /* Print a line below an error in the same way: what to do about it. */
 void command_advise(const char *format, ...) PRINTF_LIKE(1, 2);
 

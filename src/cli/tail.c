@@ -182,8 +182,11 @@ run(const struct config *config)
         reader = reader_new(config, args.bootstrap, &wish, KAFKA_ACCESS_TIMEOUT_MS, &error);
         kafka_access_end();
         free(topics);
-        if (reader == NULL)
-                return command_fail(EX_UNAVAILABLE, "%s", error.text);
+        if (reader == NULL) {
+                (void)command_fail(0, "%s", error.text);
+                command_note_routers(config);
+                return EX_UNAVAILABLE;
+        }
         terminal_catch_interrupts();
         status = follow(config, reader);
         reader_free(reader);

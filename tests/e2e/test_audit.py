@@ -119,6 +119,13 @@ def test_altered_event_is_lost_and_unexpected(installation):
     assert changed.faults == (1, 0, 1) and same.faults == (0, 0, 0)
     assert HINT in changed.stderr and HINT not in same.stderr
     assert installation.gatepost("audit").stderr.splitlines()[-1].startswith(HINT)
+    of_receiver = installation.config("receiver")
+    note = "receiver.conf is of no router; the routers' files decide what is published, and to which topics"
+    assert note in installation.gatepost("audit", config=of_receiver.write("receiver.conf")).stderr
+    of_receiver["source invoicing"]["key"] = "delivery-id"
+    assert note not in installation.gatepost("audit", config=of_receiver.write("receiver.conf")).stderr
+    of_receiver["events"]["new.*"] = f"{installation.prefix}.new"
+    assert note in installation.gatepost("tail", config=of_receiver.write("receiver.conf")).stderr
 
 
 def test_unpublished_deliveries_are_lost(installation):
