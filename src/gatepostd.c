@@ -83,6 +83,8 @@ main(int argc, char **argv)
                 }
         }
         if (optind != argc) {
+                fprintf(stderr, "gatepostd: unexpected argument '%s'; -c FILE names a configuration\n",
+                        argv[optind]);
                 usage(stderr);
                 return EX_USAGE;
         }

@@ -339,7 +339,11 @@ take_arguments(char **values)
                 else if (*option->argument != '[')
                         status = command_misused("needs %s: %s", option->argument, option->help);
         }
-        return status < 0 && *values != NULL ? command_misused("unexpected argument '%s'", *values) : status;
+        return status < 0 && *values != NULL
+                   ? command_misused("unexpected argument '%s'%s", *values,
+                                     strstr(*values, ".conf") == NULL ? ""
+                                                                      : "; -c FILE names a configuration")
+                   : status;
 }
 
 int

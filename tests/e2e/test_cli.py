@@ -80,6 +80,13 @@ def test_wrong_usage_exits_64(offline_gatepost, arguments):
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and done.stderr
 
 
+@pytest.mark.parametrize("command", [["gatepostd"], ["gatepostd", "-t"], ["gatepost", "check"], ["gatepost", "status"]], ids=" ".join)
+def test_configuration_as_an_argument_is_told_the_option(command):
+    done = subprocess.run([BUILD / command[0], *command[1:], "gw.conf"], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (EX_USAGE, "")
+    assert done.stderr.startswith(f"{' '.join(command).removesuffix(' -t')}: unexpected argument 'gw.conf'; -c FILE names a configuration\n")
+
+
 def test_misspelt_command_gets_a_suggestion(offline_gatepost):
     assert "check" in offline_gatepost("chekc").stderr
 
