@@ -117,9 +117,8 @@ unit_remedy(const char *path, int reason)
         const struct unit_hiding *cause = find_cause(path, reason);
 
         if (*path != '/' && reason == ENOENT)
-                return "; this is sought in the directory in which the process runs, / as a service: write "
-                       "an "
-                       "absolute path";
+                return "; it is sought in the directory in which the process runs, which is / for a service: "
+                       "write an absolute path";
         return cause == NULL ? "" : cause->of_file;
 }
 

@@ -163,8 +163,8 @@ command_note_routers(const struct config *config)
 {
         if (!(config->roles & CONFIG_ROUTER))
                 (void)command_fail(0,
-                                   "note: %s is of no router; the routers' files decide what is published, "
-                                   "and to which topics",
+                                   "%s does not have the role router; the files of the routers decide what "
+                                   "is published, and to which topics",
                                    config->file);
 }
 

@@ -120,7 +120,7 @@ def test_altered_event_is_lost_and_unexpected(installation):
     assert HINT in changed.stderr and HINT not in same.stderr
     assert installation.gatepost("audit").stderr.splitlines()[-1].startswith(HINT)
     of_receiver = installation.config("receiver")
-    note = "receiver.conf is of no router; the routers' files decide what is published, and to which topics"
+    note = "receiver.conf does not have the role router; the files of the routers decide what is published, and to which topics"
     assert note in installation.gatepost("audit", config=of_receiver.write("receiver.conf")).stderr
     of_receiver["source invoicing"]["key"] = "delivery-id"
     assert note not in installation.gatepost("audit", config=of_receiver.write("receiver.conf")).stderr
