@@ -81,6 +81,8 @@ def configure_instances(machine, deb):
         path.chmod(0o640)
         machine.run("chgrp", "gatepost", f"/etc/gatepost/{name}.conf")
     machine.run("systemctl", "enable", "--now", *INSTANCES)
+    for number in range(len(INSTANCES)):  # so that they have read their files
+        wait_ready(machine, f"127.0.0.1:{9465 + number}")
 
 
 def owner_and_mode(machine, path):
@@ -301,8 +303,6 @@ def test_removal_stops_everything_and_keeps_the_configuration(machine, deb):
 
 def test_removal_stops_separate_receivers_and_routers(machine, deb):
     configure_instances(machine, deb)
-    wait_ready(machine, "127.0.0.1:9465")
-    wait_ready(machine, "127.0.0.1:9466")
     machine.run("dpkg", "--remove", "gatepost")
     assert machine.systemd.statuses == dict.fromkeys(INSTANCES, 0)
 
