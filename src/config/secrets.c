@@ -1,6 +1,7 @@
 #include "config/secrets.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/unit.h"
 #include "model/signature.h"
 
@@ -135,17 +137,51 @@ is_pem(const char *secret)
         return strncmp(secret, "-----BEGIN ", strlen("-----BEGIN ")) == 0;
 }
 
-/* Explain that there is no such file. A name that may be the secret itself is not shown. */
+/* Return the path of a file of the same directory with a similar name, to be freed, or NULL. */
+static char *
+find_similar(const char *path)
+{
+        const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1, *closest;
+        char *directory = slash == NULL ? mem_strdup(".") : mem_strndup(path, (size_t)(name - path));
+        struct dirent **entries = NULL;
+        int n = scandir(directory, &entries, NULL, alphasort);
+        const char **names = mem_alloc((n < 0 ? 1 : (size_t)n + 1) * sizeof(*names));
+        char *similar;
+
+        for (int i = 0; i < n; i++)
+                names[i] = entries[i]->d_name;
+        closest = text_closest(name, names, n < 0 ? 0 : (size_t)n);
+        similar = closest == NULL ? NULL : mem_printf("%.*s%s", (int)(name - path), path, closest);
+        while (n > 0)
+                free(entries[--n]);
+        free(entries);
+        free(names);
+        free(directory);
+        return similar;
+}
+
+/*
+ * Explain that there is no such file. A name that may be the secret itself is not shown. What is missing in
+ * /run is put there by systemd or a container, not by an admin.
+ */
 static void
 set_missing(const char *path, struct error *error)
 {
+        char *similar = find_similar(path);
+
         if (strpbrk(path, "/.") == NULL && strlen(path) >= SIGNATURE_SECRET_MIN)
                 (void)error_set(
                     error, "no such file; its name is not shown because it may be the secret itself, which "
                            "belongs into a file, so that others do not see it");
+        else if (similar != NULL)
+                (void)error_set(error, "cannot open %s: %s; correct it: there is %s", path, strerror(ENOENT),
+                                similar);
+        else if (unit_is_below(path, "/run"))
+                (void)error_set(error, "cannot open %s: %s", path, strerror(ENOENT));
         else
                 (void)error_set(error, "cannot open %s: %s; make one: gatepost secret new %s", path,
                                 strerror(ENOENT), path);
+        free(similar);
 }
 
 /*

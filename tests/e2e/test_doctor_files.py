@@ -74,6 +74,17 @@ def test_missing_secret_is_made_by_a_command(offline):
     assert f"No such file or directory; make one: gatepost secret new {path}\n" in done.stderr
 
 
+def test_misspelt_path_of_a_secret_is_not_made(offline):
+    """A second secret would not be that of the webhook."""
+    config = offline.config()
+    path = str(config["source invoicing"]["secret_file"])
+    config["source invoicing"]["secret_file"] = missing = path[:-2] + path[:-3:-1]
+    expect(examine(offline, config), EX_CONFIG, f"cannot open {missing}: No such file or directory; remedy: there is {path}")
+    config["source invoicing"]["secret_file"] = "/run/secrets/of-no-container/invoicing"
+    done = offline.gatepost("check", config=config)
+    assert ": No such file or directory\n" in done.stderr and "make one" not in done.stderr
+
+
 def test_secret_that_others_can_read_has_one_remedy(offline):
     config = offline.config()
     path = config["source invoicing"]["secret_file"]
