@@ -9,6 +9,7 @@
 #include "base/uri.h"
 #include "cli/api_client.h"
 #include "cli/doctor_daemon.h"
+#include "cli/own_url.h"
 #include "cli/receiver_url.h"
 #include "cli/status.h"
 #include "cli/subscription.h"
@@ -294,8 +295,7 @@ report_none(struct doctor *doctor, const struct config_source *source, size_t n_
                     "no webhook of this account has a URL that ends with %s, and these lead to no source by "
                     "their path: %s; compare them with the proxy's configuration: if it changes the path of "
                     "one, and leads it here, register no other, or each event is published twice; only if "
-                    "none "
-                    "leads here: %s",
+                    "none leads here: %s",
                     source->path, list, command);
         free(command);
         free(list);
@@ -336,6 +336,16 @@ report_host(struct doctor *doctor, const struct config_source *source, const str
         free(host);
 }
 
+/* Test deliveries go to the listeners, unless --to names a URL: a webhook may lead elsewhere, or nowhere. */
+static void
+note_untried(struct doctor *doctor, const struct config_source *source, const struct subscription_view *view)
+{
+        if (!doctor->sends || doctor->url != NULL || own_url_is_one(doctor->config, source->path, view->url))
+                return;
+        doctor_begin(doctor, "webhook", "[source %s]", source->name);
+        doctor_note(doctor, "its URL was not tried; to try it: @GATEPOST@ doctor --to URL");
+}
+
 static void
 check_webhook(struct doctor *doctor, const struct config_source *source, const struct subscription_view *view,
               int is_one_accepted)
@@ -347,6 +357,7 @@ check_webhook(struct doctor *doctor, const struct config_source *source, const s
         }
         report_webhook(doctor, source, view);
         report_host(doctor, source, view);
+        note_untried(doctor, source, view);
 }
 
 static void

@@ -1,6 +1,7 @@
 #include "cli/own_url.h"
 
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -29,6 +30,21 @@ own_url_make(const struct config_listen *listen, const char *ca_file, const char
         else
                 own->url = mem_printf("%s://%s%s", scheme, listen->text, path);
         return 0;
+}
+
+int
+own_url_is_one(const struct config *config, const char *path, const char *url)
+{
+        struct own_url own;
+        int is_one = 0;
+
+        for (size_t i = 0; i < config->n_listen && !is_one; i++) {
+                if (own_url_make(&config->listen[i], config->tls_certificate_file, path, &own) != 0)
+                        continue;
+                is_one = own.socket_path == NULL && strcmp(own.url, url) == 0;
+                free(own.url);
+        }
+        return is_one;
 }
 
 int

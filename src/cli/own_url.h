@@ -21,6 +21,9 @@ struct own_url {
 int own_url_make(const struct config_listen *listen, const char *ca_file, const char *path,
                  struct own_url *own) MUST_CHECK;
 
+/* Return whether a URL is that of a path on one of the listeners, with nothing between. */
+int own_url_is_one(const struct config *config, const char *path, const char *url);
+
 /* An address to connect to, for dial_connect(). Must not be moved. */
 struct own_address {
         struct sockaddr_storage storage;

@@ -31,6 +31,22 @@ def test_webhook_that_leads_here(shared, service, subscribed):
     checkup = examine(shared, subscribed, "--no-send")
     assert f"✓ webhook [source invoicing]: https://gateway.example/webhooks/invoicing has the events *" in checkup.lines
     assert checkup.having("✗") == [], checkup.lines
+    assert not any("was not tried" in line for line in checkup.lines), checkup.lines
+
+
+def test_url_of_a_webhook_that_was_not_tried_is_a_note(shared, service, subscribed):
+    """By default the test deliveries go to the listeners."""
+    webhook(service, subscribed, ["*"])
+    assert "• webhook [source invoicing]: its URL was not tried; to try it: " in "\n".join(examine(shared, subscribed).lines)
+    address = f"127.0.0.1:{shared.port()}"
+    checkup = examine(shared, subscribed, "--to", f"http://{address}")
+    assert not any("was not tried" in line for line in checkup.lines), checkup.lines
+    service.webhooks.clear()
+    webhook(service, subscribed, ["*"], url=f"http://{address}/webhooks/invoicing")
+    subscribed["receiver"]["listen"] = address
+    checkup = examine(shared, subscribed)
+    assert any(line.startswith("✓ webhook ") for line in checkup.lines), checkup.lines
+    assert not any("was not tried" in line for line in checkup.lines), checkup.lines
 
 
 def test_webhook_of_another_id(shared, service, subscribed):
