@@ -243,18 +243,25 @@ secure(struct check *check)
         return 0;
 }
 
-/* Check that Kafka answers. */
+/* Check that Kafka answers, and not a controller. */
 static int
 greet(struct check *check)
 {
         struct doctor *doctor = check->doctor;
         enum dial_failure failure;
         struct error error;
+        int is_controller, result = broker_dialer_greet(&check->dial, &is_controller, &failure, &error);
 
-        if (broker_dialer_greet(&check->dial, &failure, &error) == 0)
+        if (result == 0 && !is_controller)
                 return 1;
         doctor_begin(doctor, "kafka", "%s", check->name);
-        if (!broker_dialer_uses_tls(doctor->dialer) && broker_dialer_finds_tls(check->addresses)) {
+        if (result == 0) {
+                doctor_fail(doctor, EX_CONFIG, "%s", "this is the listener of a KRaft controller");
+                doctor_remedy(doctor, "%s",
+                              "set bootstrap.servers in [kafka] to the listener of the brokers, usually port "
+                              "9092 or 9094; see listeners and controller.listener.names in "
+                              "server.properties of Kafka");
+        } else if (!broker_dialer_uses_tls(doctor->dialer) && broker_dialer_finds_tls(check->addresses)) {
                 doctor_fail(doctor, EX_CONFIG, "this port speaks TLS, but security.protocol is %s",
                             broker_dialer_protocol(doctor->dialer));
                 doctor_remedy(doctor, "set security.protocol = %s in [kafka], or use a port without TLS",

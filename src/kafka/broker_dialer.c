@@ -130,8 +130,23 @@ broker_dialer_secure(struct broker_dialer *dialer, struct dial *dial, const char
                            error);
 }
 
+/* Whether a list of requests is that of a controller: all brokers know Metadata, but no controller does. */
+static int
+lists_no_metadata(struct wire_answer *answer)
+{
+        int32_t n = wire_get_count(answer);
+        int found = 0;
+
+        for (int32_t i = 0; i < n && !answer->is_short; i++) {
+                if (wire_get(answer, 2) == WIRE_METADATA)
+                        found = 1;
+                wire_skip(answer, 2 + 2); /* the versions */
+        }
+        return n > 0 && !found && !answer->is_short;
+}
+
 int
-broker_dialer_greet(struct dial *dial, enum dial_failure *failure, struct error *error)
+broker_dialer_greet(struct dial *dial, int *is_controller, enum dial_failure *failure, struct error *error)
 {
         struct wire_request request;
         struct wire_answer answer;
@@ -141,6 +156,7 @@ broker_dialer_greet(struct dial *dial, enum dial_failure *failure, struct error 
         result = wire_call(dial, &request, &answer, BROKER_DIALER_TIMEOUT_MS, failure, error);
         if (result == 0 && (wire_get(&answer, 2) != 0 || answer.is_short))
                 result = error_set(error, "the broker refuses the first request of every client");
+        *is_controller = result == 0 && lists_no_metadata(&answer);
         wire_clear(&answer);
         return result;
 }
@@ -323,10 +339,10 @@ broker_dialer_finds_plain(const struct addrinfo *addresses)
         enum dial_failure failure;
         struct dial dial;
         struct error error;
-        int found = 0;
+        int found = 0, is_controller;
 
         if (dial_connect(&dial, addresses, BROKER_DIALER_TIMEOUT_MS, &failure, &error) == 0) {
-                found = broker_dialer_greet(&dial, &failure, &error) == 0;
+                found = broker_dialer_greet(&dial, &is_controller, &failure, &error) == 0;
                 dial_close(&dial);
         }
         return found;

@@ -32,8 +32,13 @@ int broker_dialer_can_login(const struct broker_dialer *dialer);
 int broker_dialer_secure(struct broker_dialer *dialer, struct dial *dial, const char *host,
                          enum dial_failure *failure, struct error *error) MUST_CHECK;
 
-/* Ask the broker which requests it knows, as every client does first. Returns 0, or -1. */
-int broker_dialer_greet(struct dial *dial, enum dial_failure *failure, struct error *error) MUST_CHECK;
+/**
+ * broker_dialer_greet(dial, is_controller, failure, error):
+ * Ask the broker which requests it knows, as every client does first. *is_controller receives whether the
+ * port is a listener of a KRaft controller, which does not serve clients. Returns 0, or -1 with the reason.
+ */
+int broker_dialer_greet(struct dial *dial, int *is_controller, enum dial_failure *failure,
+                        struct error *error) MUST_CHECK;
 
 enum broker_login {
         BROKER_LOGIN_DONE,

@@ -92,6 +92,14 @@ def test_port_of_another_service(offline):
         expect(trouble(offline, bootstrap__servers=address), EX_UNAVAILABLE, f"kafka {address}", "no answer as from a broker of Kafka")
 
 
+def test_listener_of_a_controller(offline, broker):
+    address = f"127.0.0.1:{broker.nodes[1].controller_port}"
+    checkup = trouble(offline, bootstrap__servers=address)
+    expect(checkup, EX_CONFIG, f"kafka {address}: this is the listener of a KRaft controller",
+           "remedy: set bootstrap.servers in [kafka] to the listener of the brokers", "controller.listener.names")
+    assert not any(" login " in line for line in checkup.lines), checkup.lines
+
+
 # Certificates
 
 @pytest.fixture
