@@ -340,6 +340,18 @@ client_is_denied(rd_kafka_resp_err_t err)
                err == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
 }
 
+/* Every broker has Metadata, so librdkafka misses it only at the listener of a KRaft controller. */
+int
+client_unreachable(rd_kafka_resp_err_t err, struct error *error)
+{
+        return error_set(
+            error, "Kafka cannot be reached: %s%s", rd_kafka_err2str(err),
+            err != RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE
+                ? ""
+                : "; is this the listener of a KRaft controller? bootstrap.servers needs that of "
+                  "a broker");
+}
+
 /*
  * librdkafka reports success for a record whose request was refused when a later request of the same producer
  * is accepted ("implicit ack", 2.0.2 and later). But a leader that does not know the producer accepts any

@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/text.h"
+#include "kafka/client.h"
 
 #define DAY_MS INT64_C(86400000)
 #define MINUTE_MS INT64_C(60000)
@@ -201,7 +202,7 @@ find_broker(rd_kafka_t *client, char text[NUMBER_TEXT_SIZE], int timeout_ms, str
         int result = 0;
 
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                return error_set(error, "Kafka cannot be reached: %s", rd_kafka_err2str(err));
+                return client_unreachable(err, error);
         if (metadata->broker_cnt == 0)
                 result = error_set(error, "Kafka names no broker");
         else

@@ -14,6 +14,7 @@ import waiting
 from authority import Authority
 from installation import Installation
 
+EX_UNAVAILABLE = 69
 SECONDS = 60
 PASSWORD = "the password of the tests"
 
@@ -100,6 +101,10 @@ def name_that_does_not_resolve(config, secured):
     config["kafka"]["bootstrap.servers"] = "no-such-host.invalid:9092"
 
 
+def listener_of_a_controller(config, secured):
+    config.sections["kafka"] = {"bootstrap.servers": f"127.0.0.1:{secured.nodes[1].controller_port}"}
+
+
 def port_where_nobody_listens(config, secured):
     config["kafka"]["bootstrap.servers"] = "127.0.0.1:1"
 
@@ -115,6 +120,7 @@ MISTAKES = [
     (no_tls, ["the port may require TLS"]),
     (no_tls_and_no_login, ["the port may require TLS"]),
     (login_at_plain_port, ["the port takes no logins"]),
+    (listener_of_a_controller, ["is this the listener of a KRaft controller?"]),
 ]
 
 
@@ -126,6 +132,13 @@ def test_cause_is_named_everywhere(offline, config, secured, spoil, parts):
     print(*logged(daemon), sep="\n")
     assert len(logged(daemon)) <= 2  # a second line only if the first did not give the cause
     assert PASSWORD not in daemon.log + daemon.admin("/status").body.decode()
+
+
+def test_commands_name_the_listener_of_a_controller(offline, config, secured):
+    listener_of_a_controller(config, secured)
+    for command in (["topics", "list"], ["topics", "create"], ["quarantine", "list"]):
+        done = offline.gatepost(*command, config=config)
+        assert done.returncode == EX_UNAVAILABLE and "bootstrap.servers needs that of a broker" in done.stderr, (command, done.stderr)
 
 
 class Relay:
