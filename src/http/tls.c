@@ -105,6 +105,31 @@ set_authorities(SSL_CTX *context, STACK_OF(X509) * authorities)
         return 1;
 }
 
+/*
+ * OpenSSL accepts a key on any curve, but with one that clients do not offer each handshake fails for want of
+ * a shared cipher.
+ */
+static int
+check_curve(const struct certificate *certificate, struct error *error)
+{
+        static const char *const offered[] = {"prime256v1", "secp384r1", "secp521r1"};
+        char curve[64] = "unnamed";
+
+        if (EVP_PKEY_is_a(certificate->key, "EC") != 1)
+                return 0;
+        (void)EVP_PKEY_get_group_name(certificate->key, curve, sizeof(curve), NULL);
+        ERR_clear_error();
+        for (size_t i = 0; i < ARRAY_LEN(offered); i++) {
+                if (strcmp(curve, offered[i]) == 0)
+                        return 0;
+        }
+        return error_set(
+            error,
+            "its key is on the curve %s, which TLS clients do not offer; get a certificate for a "
+            "key on P-256, P-384 or P-521, or for an RSA key",
+            curve);
+}
+
 /* Returns a failing function's NULL. */
 static SSL_CTX *
 fail(SSL_CTX *context, struct error *error, const char *what)
@@ -122,6 +147,8 @@ make_context(const struct certificate *certificate, struct error *error)
 {
         SSL_CTX *context;
 
+        if (check_curve(certificate, error) != 0)
+                return NULL;
         ERR_clear_error();
         context = SSL_CTX_new(TLS_server_method());
         if (context == NULL || !set_protocol(context))

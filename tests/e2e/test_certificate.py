@@ -106,6 +106,26 @@ def test_check_refuses_a_weak_key(check, authority):
     assert errors.startswith("here: tls_certificate_file: ") and "too small" in errors
 
 
+def on_curve(name):
+    return "ec", "-pkeyopt", f"ec_paramgen_curve:{name}"
+
+
+@pytest.mark.parametrize("curve", ["secp256k1", "secp224r1", "brainpoolP256r1"])
+def test_check_refuses_a_key_on_a_curve_that_clients_do_not_offer(check, authority, curve):
+    status, errors, _ = check(*authority.issue("curve", algorithm=on_curve(curve)))
+    assert status == EX_CONFIG
+    assert errors.startswith(f"here: tls_certificate_file: its key is on the curve {curve}, which TLS clients do not offer; get ")
+
+
+@pytest.mark.parametrize("algorithm", [on_curve("P-384"), on_curve("P-521"), ("rsa:2048",), ("ed25519",)])
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_clients_connect_to_a_certificate_with_another_key(offline, authority, algorithm, version):
+    daemon = offline.daemon(offline.config("receiver").tls(*authority.issue("other", algorithm=algorithm))).start()
+    with http_client.connect(daemon.address) as plain:
+        with authority.client(version=version).wrap_socket(plain, server_hostname="localhost") as connection:
+            assert connection.version() == version.name.replace("_", ".")
+
+
 def test_daemon_does_not_start_with_a_weak_key(offline, authority):
     daemon = offline.daemon(offline.config("receiver").tls(*authority.issue("weak", algorithm=("rsa:1024",)))).launch()
     daemon.wait_for_exit(EX_CONFIG)
