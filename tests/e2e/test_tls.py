@@ -30,11 +30,15 @@ def authority(tmp_path_factory):
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def topics(shared):
+    shared.create_topics()
+
+
 @pytest.fixture(scope="module")
 def daemon(shared, authority):
     config = shared.config("receiver").tls(*authority.issue("gateway"))
     config["receiver"].update({"handshake_timeout": "2s", "header_timeout": "2s", "request_timeout": "4s", "threads": 2})
-    shared.create_topics(config)
     return shared.start(config)
 
 
