@@ -49,6 +49,10 @@ class Consume {
     }
 
     static String header(ConsumerRecord<String, String> record, String name) {
-        return new String(record.headers().lastHeader(name).value(), StandardCharsets.UTF_8);
+        var header = record.headers().lastHeader(name);
+        if (header == null)
+            throw new IllegalArgumentException(
+                record.topic() + ": the record at offset " + record.offset() + " is no event: it has no " + name);
+        return new String(header.value(), StandardCharsets.UTF_8);
     }
 }

@@ -17,7 +17,9 @@ database = sqlite3.connect("events.db")
 database.execute("CREATE TABLE IF NOT EXISTS event (source, id, kind, body, PRIMARY KEY (source, id))")
 
 def process(record):
-    headers = {name: value.decode() for name, value in record.headers()}
+    headers = {name: value.decode() for name, value in record.headers() or []}
+    if not {"ce_source", "ce_id"} <= headers.keys():
+        sys.exit(f"{record.topic()}: the record at offset {record.offset()} is no event: it has no ce_source or ce_id")
     event = headers["ce_source"], headers["ce_id"], headers["ce_type"], record.value().decode()
     if database.execute("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?)", event).rowcount == 1:
         print(*event, flush=True)  # a new event: process it here, in the same transaction

@@ -204,6 +204,36 @@ def test_consumer_sees_each_event_once_and_no_aborted_ones(example, topic):
     show_each_event_once(example, topic, 0)
 
 
+def show_no_event(example, topic):
+    """It stops before it commits, rather than take all records without ce_id for one event."""
+    for _ in range(3):
+        topic.daemon.accept(Delivery(event_body("no.such.kind")))
+    topic.kafka.wait_until_routed()
+    bootstrap, group, _ = topic.arguments()
+    example.start(bootstrap, group, topic.kafka.quarantine)
+    assert example.process.wait(SECONDS) == 1
+    assert re.search("is no event: it has no ce_source|Missing required attribute: 'source'", example.errors), example.errors
+    assert example.printed == [] and not any(end > 0 for end in topic.kafka.committed(group, topic.kafka.quarantine).values())
+
+
+@in_each_language
+def test_consumer_stops_at_a_record_that_is_no_event(example, topic):
+    show_no_event(example, topic)
+
+
+@pytest.mark.slow
+def test_java_consumer_stops_at_a_record_that_is_no_event(java, topic):
+    show_no_event(java, topic)
+
+
+@languages("go")
+def test_consumer_says_that_brokers_do_not_answer(example):
+    example.start("127.0.0.1:1", "bookkeeping", "invoicing.invoice.accepted")
+    waiting.until(lambda: "connection refused" in example.errors, SECONDS, "the reason")
+    example.process.terminate()
+    example.process.wait(SECONDS)
+
+
 def show_usage(example):
     """Without a topic it says what it takes, and connects to nothing."""
     example.start("127.0.0.1:9", "bookkeeping")

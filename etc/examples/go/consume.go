@@ -84,6 +84,9 @@ func process(record *kgo.Record, j *journal) error {
 			e.Type = string(header.Value)
 		}
 	}
+	if e.Source == "" || e.ID == "" {
+		return fmt.Errorf("%s: the record at offset %d is no event: it has no ce_source or ce_id", record.Topic, record.Offset)
+	}
 	isNew, err := j.add(e)
 	if isNew && err == nil {
 		fmt.Println(e.Source, e.ID, e.Type, e.Body) // a new event: process it here
@@ -136,6 +139,7 @@ func main() {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
+		kgo.WithLogger(kgo.BasicLogger(os.Stderr, kgo.LogLevelWarn, nil)), // such as brokers that do not answer
 	)
 	if err != nil {
 		log.Fatal(err)

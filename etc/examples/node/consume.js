@@ -41,7 +41,11 @@ class Journal {
 
 const key = event => JSON.stringify([event.source, event.id]);
 
-function toEvent({ headers, value }) {
+function toEvent(topic, { headers, value, offset }) {
+  if (!headers?.ce_source || !headers.ce_id) {
+    console.error(`${topic}: the record at offset ${offset} is no event: it has no ce_source or ce_id`);
+    process.exit(1);
+  }
   return { source: String(headers.ce_source), id: String(headers.ce_id), type: String(headers.ce_type), body: String(value) };
 }
 
@@ -62,7 +66,7 @@ async function main() {
   await consumer.run({
     // Offsets are committed when this has returned, and not if it throws: then the batch comes again.
     eachBatch: async ({ batch }) => {
-      for (const event of journal.add(batch.messages.map(toEvent)))
+      for (const event of journal.add(batch.messages.map(each => toEvent(batch.topic, each))))
         console.log(event.source, event.id, event.type, event.body); // a new event: process it here
     },
   });
