@@ -274,7 +274,10 @@ greet(struct check *check)
                     "ssl.certificate.location and ssl.key.location in [kafka] to one that it trusts");
         } else {
                 doctor_fail(doctor, EX_UNAVAILABLE, "no answer as from a broker of Kafka: %s", error.text);
-                doctor_remedy(doctor, "%s", "check host and port of bootstrap.servers in [kafka]");
+                doctor_remedy(
+                    doctor, "%s",
+                    "check host and port of bootstrap.servers in [kafka]; if they are right, see "
+                    "whether the broker limits connections (max.connections, max.connections.per.ip)");
         }
         return 0;
 }

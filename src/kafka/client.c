@@ -61,7 +61,7 @@ find_remedy(const rd_kafka_t *client, int code, const char *reason)
             {"SSL handshake failed: error:0A000126:", "the port has no TLS, or wants a client certificate"},
             {"wrong version number", "the port has no TLS: check security.protocol"},
             {"incorrect security.protocol configuration",
-             "the port may require TLS, or the broker is stopping"},
+             "the port may require TLS, or the broker is stopping or limits connections"},
             {"Unsupported SASL mechanism", "check sasl.mechanism"},
             {"not valid in current SASL state", "the port takes no logins: check security.protocol"},
             {"Invalid response size",

@@ -160,7 +160,7 @@ def test_nonsense_from_a_broker(offline, answer):
         config = offline.config()
         config["kafka"]["bootstrap.servers"] = address = "%s:%d" % server.getsockname()
         checkup = examine(offline, config)
-    expect(checkup, EX_UNAVAILABLE, f"kafka {address}", "no answer as from a broker of Kafka")
+    expect(checkup, EX_UNAVAILABLE, f"kafka {address}", "no answer as from a broker of Kafka", "limits connections (max.connections")
 
 
 def refuse_login(server, code):
