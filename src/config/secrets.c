@@ -144,13 +144,14 @@ find_similar(const char *path)
         const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1, *closest;
         char *directory = slash == NULL ? mem_strdup(".") : mem_strndup(path, (size_t)(name - path));
         struct dirent **entries = NULL;
-        int n = scandir(directory, &entries, NULL, alphasort);
-        const char **names = mem_alloc((n < 0 ? 1 : (size_t)n + 1) * sizeof(*names));
+        int found = scandir(directory, &entries, NULL, alphasort);
+        size_t n = found < 0 ? 0 : (size_t)found;
+        const char **names = mem_alloc((n + 1) * sizeof(*names));
         char *similar;
 
-        for (int i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++)
                 names[i] = entries[i]->d_name;
-        closest = text_closest(name, names, n < 0 ? 0 : (size_t)n);
+        closest = text_closest(name, names, n);
         similar = closest == NULL ? NULL : mem_printf("%.*s%s", (int)(name - path), path, closest);
         while (n > 0)
                 free(entries[--n]);
@@ -167,13 +168,16 @@ find_similar(const char *path)
 static void
 set_missing(const char *path, struct error *error)
 {
-        char *similar = find_similar(path);
+        char *similar;
 
-        if (strpbrk(path, "/.") == NULL && strlen(path) >= SIGNATURE_SECRET_MIN)
+        if (strpbrk(path, "/.") == NULL && strlen(path) >= SIGNATURE_SECRET_MIN) {
                 (void)error_set(
                     error, "no such file; its name is not shown because it may be the secret itself, which "
                            "belongs into a file, so that others do not see it");
-        else if (similar != NULL)
+                return;
+        }
+        similar = find_similar(path);
+        if (similar != NULL)
                 (void)error_set(error, "cannot open %s: %s; correct it: there is %s", path, strerror(ENOENT),
                                 similar);
         else if (unit_is_below(path, "/run"))
