@@ -10,6 +10,20 @@
 #include "cli/wait_note.h"
 #include "kafka/client.h"
 
+/* Check the value of --bootstrap. Returns 0, or an exit status after printing what is wrong with it. */
+static int
+check_brokers(const char *brokers)
+{
+        const char *broker, *fault;
+        size_t len;
+
+        if (strcmp(brokers, "embedded") == 0)
+                return command_misused("--bootstrap takes HOST:PORT; without it, gatepostd is asked for the "
+                                       "address of its embedded broker");
+        fault = config_brokers_fault(brokers, &broker, &len);
+        return fault == NULL ? 0 : command_misused("--bootstrap: '%.*s': %s", (int)len, broker, fault);
+}
+
 int
 kafka_access_find(const struct config *config, const char **bootstrap)
 {
@@ -18,7 +32,9 @@ kafka_access_find(const struct config *config, const char **bootstrap)
         struct json_value *report;
         int status;
 
-        if (*bootstrap != NULL || !config->embedded)
+        if (*bootstrap != NULL)
+                return check_brokers(*bootstrap);
+        if (!config->embedded)
                 return 0;
         status = daemon_status_read(config, &report);
         if (status != 0)

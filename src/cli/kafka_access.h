@@ -21,8 +21,8 @@
 
 /**
  * kafka_access_find(config, bootstrap):
- * If the broker is embedded in gatepostd and *bootstrap, the value of --bootstrap, is NULL, ask gatepostd for
- * its address. Returns 0, or an exit status after printing why it does not tell.
+ * Check *bootstrap, the value of --bootstrap. If it is NULL and the broker is embedded in gatepostd, ask
+ * gatepostd for its address. Returns 0, or an exit status after printing what is wrong.
  */
 int kafka_access_find(const struct config *config, const char **bootstrap) MUST_CHECK;
 

@@ -1,4 +1,4 @@
-#include "config/load.h"
+#include "config/config.h"
 
 #include <string.h>
 #include <strings.h>
@@ -48,7 +48,7 @@ broker_fault(const char *broker, size_t len)
 }
 
 const char *
-broker_list_fault(const char *list, const char **broker, size_t *len)
+config_brokers_fault(const char *list, const char **broker, size_t *len)
 {
         const char *comma;
 
@@ -63,8 +63,11 @@ broker_list_fault(const char *list, const char **broker, size_t *len)
                 *broker = next;
                 *len = (size_t)(end - next);
                 fault = broker_fault(next, *len);
-                if (fault != NULL)
-                        return fault;
+                if (fault == NULL)
+                        continue;
+                if (strchr(list, '@') != NULL)
+                        *len = 0;
+                return fault;
         }
         return NULL;
 }

@@ -204,6 +204,13 @@ const char *config_tool_broker(const struct config *config);
 /* Return bootstrap.servers: a list of brokers, or "embedded". */
 const char *config_brokers(const struct config *config);
 
+/**
+ * config_brokers_fault(list, broker, len):
+ * Check a list of brokers as in bootstrap.servers. Return why an entry is invalid, and that entry, or NULL if
+ * all are valid. len is 0 when the entry must not be shown, since what is before an @ may be a password.
+ */
+const char *config_brokers_fault(const char *list, const char **broker, size_t *len) MUST_CHECK;
+
 /* Room for the overhead of a broker's response: a few bytes per partition. */
 #define CONFIG_ANSWER_BYTES (1 << 20)
 

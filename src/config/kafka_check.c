@@ -87,11 +87,9 @@ check_brokers(const struct check *check)
         const char *broker = NULL, *fault;
         size_t len = 0;
 
-        fault = brokers == NULL ? NULL : broker_list_fault(brokers->value, &broker, &len);
+        fault = brokers == NULL ? NULL : config_brokers_fault(brokers->value, &broker, &len);
         if (fault == NULL)
                 return;
-        if (strchr(brokers->value, '@') != NULL)
-                len = 0; /* what is before the @ may be a password */
         problems_add(check->problems, line_of(check, brokers), "%s: '%.*s': %s", brokers->name, (int)len,
                      broker, fault);
 }

@@ -46,13 +46,6 @@ void check_config(struct config *config, const struct ini *ini, struct problems 
 /* The part of check_config() for [kafka], in kafka_check.c. */
 void check_kafka(const struct config *config, const struct ini *ini, struct problems *problems);
 
-/**
- * broker_list_fault(list, broker, len):
- * Check a list of brokers as in bootstrap.servers. Return why an entry is invalid, and that entry, or NULL if
- * all are valid.
- */
-const char *broker_list_fault(const char *list, const char **broker, size_t *len) MUST_CHECK;
-
 /* The part of check_config() that warns of what works, but probably not as intended; in warnings.c. */
 void warn_about(const struct config *config, const struct ini *ini, struct problems *problems);
 

@@ -290,6 +290,23 @@ def test_topics_list_prints_json(shared, daemon):
     assert json.loads(done.stdout) and all(f'"{topic}"' in done.stdout for topic in shared.kafka.topics())
 
 
+@pytest.mark.parametrize("brokers, fault", [
+    ("http://kafka1:9092", "write HOST:PORT; security.protocol says whether to use TLS"),
+    ("kafka1:9092 kafka2:9092", "brokers are separated by commas"),
+    ("kafka1:90920", "the port is not between 1 and 65535"),
+    ("kafka1:9092,", "there is an empty entry in the list"),
+    ("::1:9092", "write an IPv6 address in brackets"),
+    ("user:hunter2@kafka1:9092", "--bootstrap: '': "),
+    ("embedded", "without it, gatepostd is asked"),
+])
+def test_misspelt_brokers_are_answered_without_waiting_for_them(installation, brokers, fault):
+    for command in (["topics", "list"], ["topics", "create"], ["tail"], ["audit"], ["quarantine", "list"],
+                    ["quarantine", "show", "0-0"], ["quarantine", "release", "0-0"]):
+        done = installation.gatepost(*command, "--bootstrap", brokers)
+        assert done.returncode == EX_USAGE and fault in done.stderr, (command, done.stderr)
+        assert "hunter2" not in done.stdout + done.stderr
+
+
 def test_topics_commands_without_kafka_exit_as_unavailable(installation):
     config = installation.config()
     config["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
