@@ -187,17 +187,25 @@ def test_connections_closed_after_their_answers_are_no_warning(installation, sto
 
 @pytest.mark.parametrize("trusted, outcome, words", [("192.0.2.1", "no_proxy", "127.0.0.9 is no trusted_proxy"),
                                                      ("127.0.0.0/8", "proxy_header", "no valid header of the PROXY protocol from 127.0.0.9")])
-def test_proxy_whose_connections_are_closed_is_a_warning(installation, stopped, trusted, outcome, words):
+@pytest.mark.parametrize("transport", ["plain", "tls"])
+def test_proxy_whose_connections_are_closed_is_a_warning(installation, stopped, transport, trusted, outcome, words):
     """Of both lanes, but not the connections of doctor itself, which is no trusted proxy either."""
     stopped.config["receiver"].update({"trusted_proxy": trusted, "proxy_protocol": "required", "threads": 2, "listen": f"127.0.0.1:{installation.port()}"})
+    context = None
+    if transport == "tls":
+        authority = Authority(installation.directory)
+        stopped.config.tls(*authority.issue("gateway"))
+        context = authority.client()
+        context.check_hostname = False
     daemon = stopped.start().wait_until_ready()
     def warnings():
-        """Not that of `check` about this listener."""
-        return [without_ages(line) for line in examine(installation, file_of(daemon)).having("!") if not line.startswith("! configuration ")]
+        """Not those of `check` about this listener, and of the certificate, which no one trusts and which expires soon."""
+        return [without_ages(line) for line in examine(installation, file_of(daemon)).having("!")
+                if not line.startswith(("! configuration ", "! certificate ", "! tls "))]
     for _ in range(2):
         assert not warnings()
     for _ in range(20):  # each by either lane
-        closed_by(stopped.config["receiver"]["listen"], "127.0.0.9")
+        closed_by(stopped.config["receiver"]["listen"], "127.0.0.9", context)
     daemon.wait_for_log(f' notice connections without a PROXY header reason="{words}; proxy_protocol = required')
     (warning,) = warnings()
     assert warning.startswith(f"! refusals: 20 connections closed before a request, 20 as {outcome}, the last: {words}; proxy_protocol"), warning

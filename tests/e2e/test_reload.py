@@ -118,8 +118,9 @@ def test_bad_certificate_is_refused_and_the_previous_one_kept(by_tls, authority)
     good = authority.issue("good")
     expired = authority.issue("expired", begin="20200101000000Z", end="20200102000000Z")
     future = authority.issue("future", begin="20990101000000Z", end="20990102000000Z")
+    rare = authority.issue("rare", algorithm=("ec", "-pkeyopt", "ec_paramgen_curve:secp256k1"))
     for pair, words in (((good[0], expired[1]), "does not belong to the first certificate"), (expired, "expired at 2020-01-02"),
-                        (future, "not valid before 2099-01-01"), ((good[1], good[1]), "no certificate"),
+                        (future, "not valid before 2099-01-01"), (rare, "its key is on the curve secp256k1"), ((good[1], good[1]), "no certificate"),
                         ((good[0], good[0]), "no private key")):
         files.put(*pair)
         log = refused(daemon)
