@@ -136,7 +136,7 @@ def test_cause_is_named_everywhere(offline, config, secured, spoil, parts):
 
 def test_commands_name_the_listener_of_a_controller(offline, config, secured):
     listener_of_a_controller(config, secured)
-    for command in (["topics", "list"], ["topics", "create"], ["quarantine", "list"]):
+    for command in (["topics", "list"], ["topics", "create"], ["quarantine", "list"], ["tail", "--until-end"], ["audit"]):
         done = offline.gatepost(*command, config=config)
         assert done.returncode == EX_UNAVAILABLE and "bootstrap.servers needs that of a broker" in done.stderr, (command, done.stderr)
 
