@@ -137,6 +137,12 @@ is_pem(const char *secret)
         return strncmp(secret, "-----BEGIN ", strlen("-----BEGIN ")) == 0;
 }
 
+static int
+may_be_secret(const struct dirent *entry)
+{
+        return entry->d_name[0] != '.' && entry->d_type != DT_DIR;
+}
+
 /* Return the path of a file of the same directory with a similar name, to be freed, or NULL. */
 static char *
 find_similar(const char *path)
@@ -144,7 +150,7 @@ find_similar(const char *path)
         const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1, *closest;
         char *directory = slash == NULL ? mem_strdup(".") : mem_strndup(path, (size_t)(name - path));
         struct dirent **entries = NULL;
-        int found = scandir(directory, &entries, NULL, alphasort);
+        int found = scandir(directory, &entries, may_be_secret, alphasort);
         size_t n = found < 0 ? 0 : (size_t)found;
         const char **names = mem_alloc((n + 1) * sizeof(*names));
         char *similar;
@@ -162,13 +168,16 @@ find_similar(const char *path)
 }
 
 /*
- * Explain that there is no such file. A name that may be the secret itself is not shown. What is missing in
- * /run is put there by systemd or a container, not by an admin.
+ * Explain that there is no such file. A name that may be the secret itself is not shown. If the name may be
+ * misspelt, a new secret would not be that of the webhook; but it may also be that of another source, which
+ * has none yet. What is missing in /run is put there by systemd or a container, not by an admin.
  */
 static void
 set_missing(const char *path, struct error *error)
 {
-        char *similar;
+        int is_made = !unit_is_below(path, "/run");
+        char target[256], *similar;
+        ssize_t len;
 
         if (strpbrk(path, "/.") == NULL && strlen(path) >= SIGNATURE_SECRET_MIN) {
                 (void)error_set(
@@ -176,15 +185,21 @@ set_missing(const char *path, struct error *error)
                            "belongs into a file, so that others do not see it");
                 return;
         }
+        len = readlink(path, target, sizeof(target));
+        if (len > 0) {
+                (void)error_set(error, "cannot open %s: it is a symbolic link to %.*s, which does not exist",
+                                path, (int)len, target);
+                return;
+        }
         similar = find_similar(path);
         if (similar != NULL)
-                (void)error_set(error, "cannot open %s: %s; correct it: there is %s", path, strerror(ENOENT),
-                                similar);
-        else if (unit_is_below(path, "/run"))
-                (void)error_set(error, "cannot open %s: %s", path, strerror(ENOENT));
+                (void)error_set(error, "cannot open %s: %s; correct it: write %s if that is meant%s%s", path,
+                                strerror(ENOENT), similar,
+                                is_made ? ", or make a new secret: gatepost secret new " : "",
+                                is_made ? path : "");
         else
-                (void)error_set(error, "cannot open %s: %s; make one: gatepost secret new %s", path,
-                                strerror(ENOENT), path);
+                (void)error_set(error, "cannot open %s: %s%s%s", path, strerror(ENOENT),
+                                is_made ? "; make one: gatepost secret new " : "", is_made ? path : "");
         free(similar);
 }
 

@@ -74,15 +74,47 @@ def test_missing_secret_is_made_by_a_command(offline):
     assert f"No such file or directory; make one: gatepost secret new {path}\n" in done.stderr
 
 
-def test_misspelt_path_of_a_secret_is_not_made(offline):
-    """A second secret would not be that of the webhook."""
+def test_missing_secret_with_a_name_like_that_of_a_file(offline):
+    """Misspelt, it must not be made: a second secret would not be that of the webhook. Or it is one that is still to be made."""
     config = offline.config()
     path = str(config["source invoicing"]["secret_file"])
     config["source invoicing"]["secret_file"] = missing = path[:-2] + path[:-3:-1]
-    expect(examine(offline, config), EX_CONFIG, f"cannot open {missing}: No such file or directory; remedy: there is {path}")
-    config["source invoicing"]["secret_file"] = "/run/secrets/of-no-container/invoicing"
+    expect(examine(offline, config), EX_CONFIG, f"cannot open {missing}: No such file or directory; "
+           f"remedy: write {path} if that is meant, or make a new secret: gatepost secret new {missing}")
+
+
+def test_only_files_of_a_similar_name_are_named(offline):
+    directory = offline.directory / "secrets"
+    (directory / "prod").mkdir(parents=True)
+    (directory / ".prd").write_text("a hidden file")
+    config = offline.config()
+    for name in ("prd", "a"):
+        config["source invoicing"]["secret_file"] = directory / name
+        done = offline.gatepost("check", config=config)
+        assert f"No such file or directory; make one: gatepost secret new {directory / name}\n" in done.stderr
+
+
+def test_missing_secret_below_run_is_not_made(offline):
+    """A container or systemd puts it there."""
+    config = offline.config()
+    with tempfile.TemporaryDirectory(dir="/run") as directory:
+        path = f"{directory}/invoicing"
+        config["source invoicing"]["secret_file"] = path
+        done = offline.gatepost("check", config=config)
+        assert f"cannot open {path}: No such file or directory\n" in done.stderr
+        pathlib.Path(path).write_text("a secret of the container")
+        config["source invoicing"]["secret_file"] = f"{directory}/invocing"
+        done = offline.gatepost("check", config=config)
+    assert f"No such file or directory; correct it: write {path} if that is meant\n" in done.stderr
+
+
+def test_secret_that_is_a_link_to_nothing(offline):
+    path = offline.directory / "linked"
+    path.symlink_to("secrets/nothing")
+    config = offline.config()
+    config["source invoicing"]["secret_file"] = path
     done = offline.gatepost("check", config=config)
-    assert ": No such file or directory\n" in done.stderr and "make one" not in done.stderr
+    assert f"cannot open {path}: it is a symbolic link to secrets/nothing, which does not exist\n" in done.stderr
 
 
 def test_secret_that_others_can_read_has_one_remedy(offline):
