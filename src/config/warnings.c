@@ -1,11 +1,13 @@
 #include "config/load.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "config/directory_check.h"
 #include "config/endpoint.h"
 #include "config/hidden_paths.h"
@@ -339,52 +341,55 @@ warn_about_closed_listeners(const struct config *config, struct problems *proble
         }
 }
 
-/*
- * Return in how many bytes two patterns must be equal for one to match the other: all, or those before the *
- * if one is a family that the other may belong to. Return 0 if neither can match the other.
- */
-static size_t
-common_length(const char *one, const char *other)
+/* Whether the service documents the kind, or one that the pattern matches. */
+static int
+is_documented(const struct topic_table *documented, const char *pattern)
 {
-        size_t stem = strcspn(one, "*"), other_stem = strcspn(other, "*");
+        size_t stem = strcspn(pattern, "*");
 
-        if ((stem < other_stem && one[stem] != '*') || (stem > other_stem && other[other_stem] != '*'))
-                return 0;
-        return stem < other_stem ? stem : other_stem;
-}
-
-/* Return the first pattern of a table that differs from this one only in letters' case, or NULL. */
-static const char *
-find_other_case(const struct topic_table *topics, const char *pattern)
-{
-        for (size_t i = 0; i < topic_table_size(topics); i++) {
-                const char *other = topic_table_rule(topics, i)->pattern;
-                size_t len = common_length(pattern, other);
-
-                if (len > 0 && strncasecmp(pattern, other, len) == 0 && strncmp(pattern, other, len) != 0)
-                        return other;
+        for (size_t i = 0; pattern[stem] == '*' && i < topic_table_size(documented); i++) {
+                if (strncmp(topic_table_rule(documented, i)->pattern, pattern, stem) == 0)
+                        return 1;
         }
-        return NULL;
+        return topic_table_documented_name(pattern, strlen(pattern)) != NULL;
 }
 
-/* Kinds are compared byte by byte: a line of [events] in another case matches no delivery of the service. */
+/* Return the documented kind that a misspelt one most likely means, to be freed, or NULL. */
+static char *
+find_meant(const struct topic_table *documented, const char *pattern)
+{
+        char *lower = mem_strdup(pattern);
+        const char *names[32], *closest;
+        size_t n = 0;
+
+        for (char *c = lower; *c != '\0'; c++)
+                *c = (char)tolower((unsigned char)*c);
+        if (is_documented(documented, lower))
+                return lower;
+        for (; n < topic_table_size(documented) && n < ARRAY_LEN(names); n++)
+                names[n] = topic_table_rule(documented, n)->pattern;
+        closest = text_closest(lower, names, n);
+        free(lower);
+        return closest == NULL ? NULL : mem_strdup(closest);
+}
+
+/* A misspelt kind in [events] matches no delivery of the service. */
 static void
-warn_about_case(const struct config *config, const struct ini *ini, struct problems *problems)
+warn_about_kinds(const struct config *config, const struct ini *ini, struct problems *problems)
 {
         struct topic_table *documented = topic_table_new();
 
         topic_table_add_defaults(documented, "x");
         for (size_t i = 0; config->has_events && i < topic_table_size(config->topics); i++) {
                 const char *pattern = topic_table_rule(config->topics, i)->pattern;
-                const char *kind = find_other_case(documented, pattern);
-                size_t len = kind == NULL ? 0 : common_length(pattern, kind);
+                char *meant = is_documented(documented, pattern) ? NULL : find_meant(documented, pattern);
 
-                if (kind != NULL)
-                        problems_warn(
-                            problems, ini_line(ini, "events", "", pattern),
-                            "'%.64s': kinds are case-sensitive, and the service documents none like "
-                            "this; did you mean %.*s%.64s?",
-                            pattern, (int)len, kind, pattern + len);
+                if (meant != NULL)
+                        problems_warn(problems, ini_line(ini, "events", "", pattern),
+                                      "'%.64s': the service documents no such kind, and kinds are "
+                                      "case-sensitive; did you mean %.64s?",
+                                      pattern, meant);
+                free(meant);
         }
         topic_table_free(documented);
 }
@@ -425,7 +430,7 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
         }
         if (config->roles & CONFIG_ROUTER) {
                 warn_about_window(config, ini, problems);
-                warn_about_case(config, ini, problems);
+                warn_about_kinds(config, ini, problems);
         }
         warn_about_spool(config, problems);
         warn_about_temporary(config, problems);

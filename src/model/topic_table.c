@@ -98,7 +98,11 @@ check_pattern(const char *pattern, struct error *error)
                 return error_set(error, "'%.64s': a kind has no comma; write one line for each kind",
                                  pattern);
         if (star != NULL && (star[1] != '\0' || star - pattern < 2 || star[-1] != '.'))
-                return error_set(error, "'%.64s': a pattern ends in .* and has no other *", pattern);
+                return error_set(error,
+                                 "'%.64s': a pattern is the first words of a kind and .*, such as invoice.*; "
+                                 "there is none "
+                                 "for all kinds",
+                                 pattern);
         return 0;
 }
 
