@@ -63,20 +63,30 @@ choose_url(const struct config *config, struct send_job *job)
         return 0;
 }
 
-/* Warn about a kind that has no topic: it may be misspelt, or be sent to see it quarantined. */
+/* Warn if the router will not publish the event: the body or the kind may be misspelt, or be meant to be. */
 static void
-check_kind(const struct config *config)
+warn_about_body(const struct config *config, const struct sign_input *signing)
 {
-        const char *closest;
+        const struct event_rules *rules = &signing->source->rules;
+        const struct record record = {.key = {signing->delivery_id, strlen(signing->delivery_id)},
+                                      .source = {rules->source, strlen(rules->source)},
+                                      .body = {signing->body, signing->len}};
+        struct judge *judge = judge_new(&rules, 1, config->topics, NULL);
+        struct verdict verdict;
+        const char *closest = NULL;
 
-        if (topic_table_find(config->topics, args.kind, strlen(args.kind)) != NULL ||
-            strcmp(args.kind, JUDGE_TEST_KIND) == 0)
-                return;
-        closest = arguments_closest_kind(args.kind, config->topics);
-        fputs("gatepost send: warning: no topic for the kind ", stderr);
-        text_print(stderr, args.kind, strlen(args.kind));
-        fprintf(stderr, "; the router will quarantine it%s%s%s\n", closest == NULL ? "" : "; did you mean ",
-                closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+        if (judge != NULL && judge_decide_body(judge, &record, &verdict) == 0 &&
+            verdict.action == VERDICT_QUARANTINE) {
+                if (args.kind != NULL && verdict.reason == QUARANTINE_UNKNOWN_KIND &&
+                    topic_table_documented_name(args.kind, strlen(args.kind)) == NULL)
+                        closest = arguments_closest_kind(args.kind, config->topics);
+                (void)command_fail(0, "warning: %s; the router will quarantine it as %s%s%s%s",
+                                   verdict.detail, judge_reason_name(verdict.reason),
+                                   closest == NULL ? "" : "; did you mean ", closest == NULL ? "" : closest,
+                                   closest == NULL ? "" : "?");
+                command_note_routers(config);
+        }
+        judge_free(judge);
 }
 
 static int
@@ -90,13 +100,15 @@ prepare(const struct config *config, struct send_job *job)
                 return EX_USAGE;
         sign_choose_ids(signing, args.delivery_id, args.webhook_id);
         if (args.kind != NULL) {
-                check_kind(config);
                 signing->body = sample_body(args.kind);
                 signing->len = strlen(signing->body);
         } else {
                 signing->body = arguments_body(args.body_file, &signing->len, &error);
         }
-        return signing->body == NULL ? command_fail(EX_NOINPUT, "%s", error.text) : 0;
+        if (signing->body == NULL)
+                return command_fail(EX_NOINPUT, "%s", error.text);
+        warn_about_body(config, signing);
+        return 0;
 }
 
 /* Sign with the source's first secret, or for --forge with a wrong one. */

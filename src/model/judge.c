@@ -264,6 +264,19 @@ decide_by_body(struct judge *judge, const struct record *record, enum decode_res
                 verdict->subject = decoded->subject;
 }
 
+int
+judge_decide_body(struct judge *judge, const struct record *record, struct verdict *verdict)
+{
+        enum decode_result result;
+
+        memset(verdict, 0, sizeof(*verdict));
+        verdict->rules = find_rules(judge, record->source);
+        if (decoder_run(judge->decoder, verdict->rules, record->body, &judge->decoded, &result) != 0)
+                return -1;
+        decide_by_body(judge, record, result, verdict);
+        return 0;
+}
+
 /* Verify the record if its source has keys, and quarantine it if it is not genuine. */
 static enum reverification
 verify(const struct record *record, struct verdict *verdict)
@@ -363,8 +376,6 @@ static int
 decide_new(struct judge *judge, const struct dedup *dedup, const struct record *record,
            struct verdict *verdict)
 {
-        enum decode_result result;
-
         if (!check_origin(record, verdict))
                 return 0;
         if (is_replay(record)) {
@@ -373,12 +384,7 @@ decide_new(struct judge *judge, const struct dedup *dedup, const struct record *
                            shown_len(record->replay_of), record->replay_of.data);
                 return 0;
         }
-        if (was_spooled_too_long(dedup, record, verdict))
-                return 0;
-        if (decoder_run(judge->decoder, verdict->rules, record->body, &judge->decoded, &result) != 0)
-                return -1;
-        decide_by_body(judge, record, result, verdict);
-        return 0;
+        return was_spooled_too_long(dedup, record, verdict) ? 0 : judge_decide_body(judge, record, verdict);
 }
 
 int

@@ -83,4 +83,10 @@ int judge_remember(struct judge *judge, struct dedup *dedup, const struct record
 int judge_decide(struct judge *judge, struct dedup *dedup, const struct record *record,
                  struct verdict *verdict) MUST_CHECK;
 
+/*
+ * Decide only by the body, as about a genuine record that repeats no other; its source must be known. Return
+ * 0, or -1 if memory fails; then verdict is not valid.
+ */
+int judge_decide_body(struct judge *judge, const struct record *record, struct verdict *verdict) MUST_CHECK;
+
 #endif

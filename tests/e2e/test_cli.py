@@ -11,6 +11,7 @@ import threading
 import pytest
 from confluent_kafka.admin import NewTopic
 
+import waiting
 from cluster import Cluster
 from installation import BUILD, Installation
 from signing import KINDS, Delivery, event_body, event_topic
@@ -387,6 +388,33 @@ def test_kind_without_a_topic_is_sent_with_a_warning(send, kind, closest):
     assert done.returncode == 0 and done.stdout.startswith("200 ") and "\x1b" not in done.stderr
     assert done.stderr.startswith("gatepost send: warning: no topic for the kind ")
     assert (f"; did you mean {closest}?" in done.stderr) if closest else "did you mean" not in done.stderr
+
+
+@pytest.mark.parametrize("body, warning", [
+    ("invoice.accepted", "malformed-json"), ('{"type": "invoice.accepted"}', "nothing at /event; the router will quarantine it as missing-kind\n"),
+    ('{"event": 1}', "the kind at /event must be a string"), ('{"event": "invoice.accepted", "terminal": 1}', "invalid-field"),
+    ('{"event": "no.such"}', "no topic for the kind no.such; the router will quarantine it as unknown-kind\n")])
+def test_body_that_goes_to_quarantine_is_sent_with_a_warning(shared, send, body, warning):
+    done = send("-", input=body)
+    assert done.returncode == 0 and done.stderr.startswith("gatepost send: warning: ") and warning in done.stderr, done.stderr
+    reason = done.stderr.split("will quarantine it as ")[1].strip()
+    waiting.until(lambda: (sent_id(done), reason) in [(each.delivery_id, dict(each.headers)["gatepost-reason"].decode())
+                                                       for each in shared.kafka.read(shared.kafka.quarantine)], 30, "the record in quarantine")
+
+
+def test_kind_elsewhere_in_the_body_and_misspelt_topics_are_warned_of(offline):
+    """Not that the documented kind be misspelt like the configured one. The receiver of another file is not judged by this one alone."""
+    config = offline.config()
+    config.sections["events"] = {"invoice.acepted": "accepted"}
+    config["receiver"]["listen"] = "127.0.0.1:9"
+    done = offline.gatepost("send", "--kind", "invoice.accepted", config=config)
+    assert "no topic for the kind invoice.accepted; the router will quarantine it as unknown-kind\n" in done.stderr
+    config["source invoicing"]["kind"] = "/type"
+    done = offline.gatepost("send", "--kind", "invoice.accepted", config=config)
+    assert "gatepost send: warning: nothing at /type; the router will quarantine it as missing-kind\n" in done.stderr
+    assert "role router" not in done.stderr
+    config.sections["gatepost"] = {"roles": "receiver"}
+    assert "does not have the role router" in offline.gatepost("send", "--kind", "invoice.accepted", config=config).stderr
 
 
 @pytest.mark.parametrize("kind", ["invoice.accepted", "reporting_batch.any", "gatepost.doctor"])
