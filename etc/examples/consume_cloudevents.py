@@ -19,7 +19,10 @@ database = sqlite3.connect("events.db")
 database.execute("CREATE TABLE IF NOT EXISTS event (source, id, kind, time, body, PRIMARY KEY (source, id))")
 
 def process(record):
-    event = from_kafka_event(KafkaMessage(dict(record.headers()), record.key(), record.value()))
+    headers = dict(record.headers() or [])
+    if not {"ce_source", "ce_id"} <= headers.keys():
+        sys.exit(f"{record.topic()}: the record at offset {record.offset()} is no event: it has no ce_source or ce_id")
+    event = from_kafka_event(KafkaMessage(headers, record.key(), record.value()))
     row = (event.get_source(), event.get_id(), event.get_type(), event.get_time().isoformat(), record.value().decode())
     if database.execute("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?, ?)", row).rowcount == 1:
         # A new event: process it here, in the same transaction. event.get_data() is the body as a dictionary.
