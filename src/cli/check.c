@@ -104,8 +104,9 @@ print_summary(const char *file, const struct config *config, int status)
                                    reported.n_warnings, of_warnings);
         if (status != 0)
                 return;
-        printf("%s: ok, %zu source%s, %zu event topics", file, config->n_sources,
-               config->n_sources == 1 ? "" : "s", topic_table_size(config->topics));
+        printf("%s: ok, %zu source%s, %zu event topic%s", file, config->n_sources,
+               config->n_sources == 1 ? "" : "s", topic_table_size(config->topics),
+               topic_table_size(config->topics) == 1 ? "" : "s");
         if (config->certificate != NULL)
                 printf(", certificate valid for %d day%s", days_left(config),
                        days_left(config) == 1 ? "" : "s");
