@@ -241,7 +241,7 @@ ask_committed(struct audit_plan *plan, struct offsets *offsets)
         if (offsets_committed(offsets, plan->config->deliveries_topic, (int32_t)plan->n_deliveries,
                               plan->committed, COMMITTED_TIMEOUT_MS, &error) == 0)
                 return 0;
-        return command_fail(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s", error.text);
+        return kafka_access_fail(offsets_is_denied(offsets), error.text);
 }
 
 /* List the partitions: the first request to Kafka. Returns 0, or -1 with the reason. */
@@ -272,8 +272,7 @@ ask(struct audit_plan *plan, struct offsets *offsets)
                  0))
                 result = -1;
         if (result != 0)
-                return command_fail(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
-                                    error.text);
+                return kafka_access_fail(offsets_is_denied(offsets), error.text);
         if (status != 0)
                 return status;
         for (size_t p = 0; p < plan->n_deliveries; p++)

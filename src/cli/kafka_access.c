@@ -78,6 +78,22 @@ kafka_access_open(const struct config *config, const char *bootstrap)
         return client;
 }
 
+void
+kafka_access_advise(void)
+{
+        command_advise("This account lacks a permission. KAFKA ACCOUNTS in gatepost-guide(7) has an account "
+                       "for each command; -c takes a file with that account.");
+}
+
+int
+kafka_access_fail(int is_denied, const char *reason)
+{
+        (void)command_fail(0, "%s", reason);
+        if (is_denied)
+                kafka_access_advise();
+        return is_denied ? EX_NOPERM : EX_UNAVAILABLE;
+}
+
 int
 kafka_access_status(enum range_result result, const struct error *error)
 {
@@ -85,9 +101,8 @@ kafka_access_status(enum range_result result, const struct error *error)
         case RANGE_DONE:
                 return 0;
         case RANGE_DENIED:
-                return command_fail(EX_NOPERM, "%s", error->text);
         case RANGE_AWAY:
-                return command_fail(EX_UNAVAILABLE, "%s", error->text);
+                return kafka_access_fail(result == RANGE_DENIED, error->text);
         case RANGE_OPEN_TRANSACTION:
         case RANGE_DELETED:
                 return command_fail(EX_TEMPFAIL, "%s; try again", error->text);

@@ -33,6 +33,13 @@ void kafka_access_end(void);
 /* Return a client for administration, or NULL after printing the reason. */
 rd_kafka_t *kafka_access_open(const struct config *config, const char *bootstrap);
 
+/*
+ * Print why Kafka did not answer; if it is because the account may not ask, also where its permissions are
+ * described. Return the exit status. kafka_access_advise() prints only the latter.
+ */
+int kafka_access_fail(int is_denied, const char *reason);
+void kafka_access_advise(void);
+
 /* Return the exit status for a result of range_read(), after printing the reason if it failed. */
 int kafka_access_status(enum range_result result, const struct error *error);
 

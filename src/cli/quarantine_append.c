@@ -349,8 +349,10 @@ append_pending(struct append_work *work)
                                : release->record->is_stub ? "its delivery was deleted"
                                                           : "the record was deleted from quarantine");
         }
-        if (work->is_denied)
+        if (work->is_denied) {
+                kafka_access_advise();
                 return EX_NOPERM;
+        }
         return kafka_access_status(result, &error);
 }
 

@@ -63,8 +63,7 @@ quarantine_read_bounds(struct quarantine *quarantine, struct offsets *offsets)
                                        &quarantine->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error);
         kafka_access_end();
         if (result != 0)
-                return command_fail(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
-                                    error.text);
+                return kafka_access_fail(offsets_is_denied(offsets), error.text);
         for (size_t i = 0; i < query->n_ids; i++) {
                 int status = check_id(quarantine, &query->ids[i]);
 

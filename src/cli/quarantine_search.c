@@ -265,8 +265,7 @@ bound(struct quarantine_search *search, struct offsets *offsets)
                                   &search->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0 ||
             /* Including open transactions, which may have releases: range_read() waits for them. */
             offsets_bounds(offsets, search->ranges, search->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
-                return command_fail(offsets_is_denied(offsets) ? EX_NOPERM : EX_UNAVAILABLE, "%s",
-                                    error.text);
+                return kafka_access_fail(offsets_is_denied(offsets), error.text);
         search->kept_ms = mem_alloc(search->n_ranges * sizeof(*search->kept_ms));
         result = range_kept_since(quarantine->config, quarantine->query->bootstrap, search->ranges,
                                   search->n_ranges, search->kept_ms, &error);

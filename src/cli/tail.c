@@ -110,7 +110,7 @@ find_failure(const struct reader *reader)
         int is_denied;
         const char *failure = reader_failure(reader, &is_denied);
 
-        return failure == NULL ? 0 : command_fail(is_denied ? EX_NOPERM : EX_UNAVAILABLE, "%s", failure);
+        return failure == NULL ? 0 : kafka_access_fail(is_denied, failure);
 }
 
 /* Print records until interrupted or, with --until-end, until the end. Returns an exit status. */

@@ -151,12 +151,15 @@ validate_all(const struct config *config, rd_kafka_t *client, const struct topic
         only_check.only_check = 1;
         for (size_t i = 0; i < n; i++) {
                 struct error error;
+                int result =
+                    topics_create(client, config, &needs[i], &only_check, KAFKA_ACCESS_TIMEOUT_MS, &error);
 
-                if (topics_create(client, config, &needs[i], &only_check, KAFKA_ACCESS_TIMEOUT_MS, &error) >=
-                    0)
-                        continue;
-                status = command_fail(EX_UNAVAILABLE, "%s: %s", needs[i].name, error.text);
+                if (result < 0)
+                        status = command_fail(result == -2 ? EX_NOPERM : EX_UNAVAILABLE, "%s: %s",
+                                              needs[i].name, error.text);
         }
+        if (status == EX_NOPERM)
+                kafka_access_advise();
         return status;
 }
 

@@ -42,7 +42,11 @@ add_topic(struct reader *reader, const struct rd_kafka_metadata *metadata, const
                 return 0;
         }
         if (client_is_hidden(reader->client, topic, timeout_ms))
-                return error_set(error, "the topic %s: the account may not read it", topic);
+                return error_set(
+                    error,
+                    "the topic %s: the account may not read it; KAFKA ACCOUNTS in gatepost-guide(7) has one "
+                    "that may",
+                    topic);
         return error_set(error, "the topic %s is missing; create it: gatepost topics create", topic);
 }
 

@@ -287,6 +287,8 @@ create(rd_kafka_t *client, rd_kafka_NewTopic_t *topic, int only_check, int timeo
         rd_kafka_AdminOptions_destroy(options);
         if (err == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
                 return 0;
+        if (client_is_denied(err))
+                return -2;
         return err == RD_KAFKA_RESP_ERR_NO_ERROR ? 1 : -1;
 }
 

@@ -66,7 +66,7 @@ int topics_default_settings(rd_kafka_t *client, struct topic_settings *settings,
 /**
  * topics_create(client, config, need, settings, timeout_ms, error):
  * Create a topic with the settings for its use. Returns 1 when it was created, or could be; 0 when it exists
- * already; -1 with the reason.
+ * already; -1 with the reason; -2 likewise, when this account may not create it.
  */
 int topics_create(rd_kafka_t *client, const struct config *config, const struct topic_need *need,
                   const struct topic_settings *settings, int timeout_ms, struct error *error) MUST_CHECK;
