@@ -46,7 +46,11 @@ void check_config(struct config *config, const struct ini *ini, struct problems 
 /* The part of check_config() for [kafka], in kafka_check.c. */
 void check_kafka(const struct config *config, const struct ini *ini, struct problems *problems);
 
-/* The part of check_config() that warns of what works, but probably not as intended; in warnings.c. */
+/*
+ * The part of check_config() that warns of what works, but probably not as intended, in warnings.c; and its
+ * part for the listeners of a receiver, in listener_warnings.c.
+ */
 void warn_about(const struct config *config, const struct ini *ini, struct problems *problems);
+void warn_about_listeners(const struct config *config, const struct ini *ini, struct problems *problems);
 
 #endif
