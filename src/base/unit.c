@@ -89,6 +89,24 @@ unit_has_own(const char *path)
         return hiding != NULL && hiding->is_own;
 }
 
+const char *
+unit_role(const char *file)
+{
+        static const char *const roles[] = {"router", "receiver"};
+        static const char ending[] = ".conf";
+        const char *slash = strrchr(file, '/'), *base = slash == NULL ? file : slash + 1;
+        size_t len = strlen(base), ending_len = strlen(ending);
+
+        for (size_t i = 0; i < ARRAY_LEN(roles); i++) {
+                size_t prefix = strlen(roles[i]);
+
+                if (len > prefix + 1 + ending_len && strncmp(base, roles[i], prefix) == 0 &&
+                    base[prefix] == '-' && strcmp(base + len - ending_len, ending) == 0)
+                        return roles[i];
+        }
+        return NULL;
+}
+
 int
 unit_runs_this(void)
 {

@@ -25,6 +25,12 @@ int unit_is_below(const char *path, const char *directory);
 /* Return whether systemd has started this process, rather than a process of a unit, such as a shell. */
 int unit_runs_this(void);
 
+/*
+ * Return the role for which the package has a unit that takes a configuration file of this name: "receiver"
+ * for receiver-NAME.conf, "router" for router-NAME.conf; else NULL.
+ */
+const char *unit_role(const char *file);
+
 /**
  * unit_remedy(path, reason), unit_remedy_for_directory(path, reason):
  * After gatepostd could not open a file, or open, create or write a directory, with this errno: return text

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "base/unit.h"
 #include "cli/arguments.h"
 #include "cli/wrap.h"
 #include "config/config.h"
@@ -115,18 +116,12 @@ command_name(void)
 char *
 command_unit(const char *file)
 {
-        static const char *const roles[] = {"router", "receiver"};
-        const char *slash = strrchr(file, '/'), *base = slash == NULL ? file : slash + 1;
+        const char *role = unit_role(file), *slash = strrchr(file, '/');
+        const char *name = (slash == NULL ? file : slash + 1) + (role == NULL ? 0 : strlen(role) + 1);
 
-        for (size_t i = 0; i < ARRAY_LEN(roles); i++) {
-                size_t prefix = strlen(roles[i]) + 1, len = strlen(base);
-
-                if (len > prefix + 5 && strncmp(base, roles[i], prefix - 1) == 0 && base[prefix - 1] == '-' &&
-                    strcmp(base + len - 5, ".conf") == 0)
-                        return mem_printf("gatepost-%s@%.*s", roles[i], (int)(len - prefix - 5),
-                                          base + prefix);
-        }
-        return mem_strdup("gatepostd");
+        if (role == NULL)
+                return mem_strdup("gatepostd");
+        return mem_printf("gatepost-%s@%.*s", role, (int)(strlen(name) - strlen(".conf")), name);
 }
 
 /* Print a line that may quote untrusted text, such as the name of a file. */

@@ -201,7 +201,10 @@ check_receiver(const struct config *config, const struct ini *ini, struct proble
 {
         if (config->n_listen == 0 && ini_line(ini, "receiver", "", "listen") == 0)
                 problems_add(problems, ini_line(ini, "receiver", "", NULL),
-                             "a receiver needs a `listen` in [receiver], such as listen = 127.0.0.1:8080");
+                             "a receiver needs a `listen` in [receiver], such as listen = 127.0.0.1:8080%s",
+                             ini_line(ini, "gatepost", "", "roles") != 0
+                                 ? ""
+                                 : "; if this is to be a router only, set roles = router in [gatepost]");
         if (config->request_timeout_ms != 0 && config->header_timeout_ms > config->request_timeout_ms)
                 problems_add(problems, later_line(ini, "receiver", "header_timeout", "request_timeout"),
                              "header_timeout is longer than request_timeout");

@@ -81,21 +81,47 @@ has_local_proxy(const struct config *config, const struct config_listen *listen)
         return 0;
 }
 
-static void
-warn_about_closed_listeners(const struct config *config, struct problems *problems)
+/* Whether a trusted_proxy may connect to the address. */
+static int
+has_proxy(const struct config *config, const struct config_listen *listen)
 {
+        return endpoint_is_private(listen) ? has_local_proxy(config, listen) : config->n_trusted_proxies > 0;
+}
+
+/* Return the address of a proxy that may connect to the address. */
+static const char *
+proxy_of(const struct config_listen *listen)
+{
+        if (listen->address.ss_family == AF_UNIX)
+                return "unix";
+        if (!endpoint_is_private(listen))
+                return "ADDRESS, that of the proxy";
+        return listen->address.ss_family == AF_INET ? "127.0.0.1" : "::1";
+}
+
+/* Warn of listeners that no trusted_proxy can connect to: of each if it is closed for all others. */
+static void
+warn_about_missing_proxies(const struct config *config, struct problems *problems)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < config->n_listen; i++)
+                n += (size_t)has_proxy(config, &config->listen[i]);
         for (size_t i = 0; i < config->n_listen && config->requires_proxy; i++) {
                 const struct config_listen *listen = &config->listen[i];
 
-                if (endpoint_is_private(listen) && !has_local_proxy(config, listen))
+                if (!has_proxy(config, listen))
                         problems_warn(problems, listen->line,
                                       "%.100s accepts no connection: proxy_protocol = required, and no "
                                       "trusted_proxy can reach it; add trusted_proxy = %s",
-                                      listen->text,
-                                      listen->address.ss_family == AF_UNIX   ? "unix"
-                                      : listen->address.ss_family == AF_INET ? "127.0.0.1"
-                                                                             : "::1");
+                                      listen->text, proxy_of(listen));
         }
+        if (n == 0 && config->n_listen > 0 && !config->requires_proxy &&
+            (config->n_trusted_proxies > 0 || config->trusts_unix_sockets))
+                problems_warn(problems, config->listen[0].line,
+                              "%.100s: no trusted_proxy can reach it, so the address of each client is that "
+                              "of its proxy; add trusted_proxy = %s",
+                              config->listen[0].text, proxy_of(&config->listen[0]));
 }
 
 void
@@ -104,5 +130,5 @@ warn_about_listeners(const struct config *config, const struct ini *ini, struct 
         warn_about_open_listeners(config, problems);
         warn_about_certificate(config, ini, problems);
         warn_about_proxies(ini, problems);
-        warn_about_closed_listeners(config, problems);
+        warn_about_missing_proxies(config, problems);
 }

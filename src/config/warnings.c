@@ -3,11 +3,11 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "base/unit.h"
 #include "config/directory_check.h"
 #include "config/endpoint.h"
 #include "config/hidden_paths.h"
@@ -327,6 +327,29 @@ warn_about_pointers(const struct ini *ini, struct problems *problems)
         }
 }
 
+/* The units of the package for a receiver and a router apart take files of these names. */
+static void
+warn_about_role(const struct config *config, const struct ini *ini, struct problems *problems)
+{
+        const char *role = unit_role(config->file);
+        unsigned bit = role == NULL                    ? config->roles
+                       : strcmp(role, "receiver") == 0 ? CONFIG_RECEIVER
+                                                       : CONFIG_ROUTER;
+
+        if (config->roles != bit)
+                problems_warn(
+                    problems, ini_line(ini, "gatepost", "", "roles"),
+                    "the name of this file is that of a %s, but its `roles` is %s; set roles = %s in "
+                    "[gatepost]",
+                    role,
+                    config->roles == CONFIG_RECEIVER ? "receiver"
+                    : config->roles == CONFIG_ROUTER ? "router"
+                    : ini_line(ini, "gatepost", "", "roles") == 0
+                        ? "not set, which makes it a receiver and a router"
+                        : "receiver, router",
+                    role);
+}
+
 void
 warn_about(const struct config *config, const struct ini *ini, struct problems *problems)
 {
@@ -336,6 +359,7 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
                 warn_about_window(config, ini, problems);
                 warn_about_kinds(config, ini, problems);
         }
+        warn_about_role(config, ini, problems);
         warn_about_spool(config, problems);
         warn_about_temporary(config, problems);
         hidden_paths_warn(config, ini, problems);

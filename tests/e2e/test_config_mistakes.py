@@ -248,6 +248,10 @@ WARNINGS = [
     ("receiver", "listen = 127.0.0.1:8443|trusted_proxy = 10.9.9.9|proxy_protocol = required", "accepts no connection: proxy_protocol = required, and no trusted_proxy"),
     ("receiver", "listen = [::1]:8443|trusted_proxy = 127.0.0.1|proxy_protocol = required", "can reach it; add trusted_proxy = ::1"),
     ("receiver", "listen = unix:/run/r.sock|trusted_proxy = 127.0.0.1|proxy_protocol = required", "add trusted_proxy = unix"),
+    ("receiver", "listen = 0.0.0.0:8443|trusted_proxy = unix|proxy_protocol = required", "add trusted_proxy = ADDRESS, that of the proxy"),
+    ("receiver", "listen = unix:/run/gatepost-r.sock|trusted_proxy = 127.0.0.1", "unix:/run/gatepost-r.sock: no trusted_proxy can reach it, so the address of each client is that of its proxy; add trusted_proxy = unix"),
+    ("receiver", "listen = 127.0.0.1:8080|trusted_proxy = unix", "no trusted_proxy can reach it, so the address of each client is that of its proxy; add trusted_proxy = 127.0.0.1"),
+    ("receiver", "listen = [::1]:8080|trusted_proxy = 127.0.0.1", "add trusted_proxy = ::1"),
     ("source invoicing", "tolerance = 5s", "when the clocks differ"),
     ("source invoicing", "tolerance = 30h", "send it again as another event for 30h"),
     ("source invoicing", "tolerance = 1h|replay_guard = off", "because replay_guard is off"),
@@ -711,3 +715,26 @@ def test_missing_directory_of_a_socket_ends_the_start_with_78(unprivileged):
 def test_address_that_may_come_later_ends_the_start_with_a_status_for_a_restart(unprivileged):
     status, log = unprivileged(written("receiver", "listen = 192.0.2.55:8080"), "gatepostd")
     assert status == EX_OSERR and "Cannot assign requested address" in log
+
+
+@pytest.mark.parametrize("name, roles, words", [
+    ("router-gw1.conf", None, "that of a router, but its `roles` is not set, which makes it a receiver and a router; set roles = router in [gatepost]"),
+    ("receiver-gw1.conf", None, "set roles = receiver in [gatepost]"), ("receiver-gw1.conf", "router", "but its `roles` is router; set roles = receiver"),
+    ("router-gw1.conf", "receiver, router", "but its `roles` is receiver, router; "),
+    ("router-gw1.conf", "router", None), ("receiver-a-1.conf", "receiver", None), ("router.conf", None, None), ("routers-1.conf", None, None)])
+def test_roles_are_those_of_the_unit_that_takes_the_file(offline, name, roles, words):
+    config = offline.config()
+    config["gatepost"]["roles"] = roles or []
+    done = offline.gatepost("check", config=config.write(name))
+    assert done.returncode == 0
+    assert (f"{words}" in done.stderr) if words else "the name of this file" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("roles", [None, "receiver, router"])
+def test_router_without_its_role_is_not_only_told_to_listen(offline, roles):
+    config = offline.config()
+    del config["receiver"]["listen"]
+    config["gatepost"]["roles"] = roles or []
+    done = offline.gatepost("check", config=config)
+    assert done.returncode == EX_CONFIG and "a receiver needs a `listen` in [receiver], such as" in done.stderr
+    assert ("if this is to be a router only, set roles = router in [gatepost]" in done.stderr) is (roles is None)
