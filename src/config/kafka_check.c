@@ -205,6 +205,9 @@ check_sasl(const struct check *check)
                              username != NULL   ? "sasl.password_file"
                              : password != NULL ? "sasl.username"
                                                 : "sasl.username and sasl.password_file");
+        else if (strncmp(username->value, "User:", strlen("User:")) == 0)
+                problems_warn(check->problems, line_of(check, username),
+                              "sasl.username: leave out User:, which belongs to the names in ACLs only");
 }
 
 /* librdkafka presents a certificate only with its key, and does not say that there is none. */

@@ -278,6 +278,7 @@ WARNINGS = [
     ("kafka", "security.protocol = SSL|ssl.endpoint.identification.algorithm = NONE", "can act as a broker"),
     ("kafka", "ssl.key.password = p", "no effect without security.protocol = SSL"),
     ("kafka", "security.protocol = SASL_PLAINTEXT|sasl.mechanism = PLAIN|sasl.username = u|sasl.password = p", "does not encrypt"),
+    ("kafka", "security.protocol = SASL_SSL|sasl.mechanism = PLAIN|sasl.username = User:gatepost|sasl.password = p", "leave out User:"),
     ("kafka", f"{SASL}|sasl.mechanism = GSSAPI", "Kerberos ticket"),
     ("kafka", "linger.ms = 2000", "waits for 2000 ms"),
     ("kafka", "fetch.min.bytes = 1000000|fetch.wait.max.ms = 30000", "events may be 30000 ms late: brokers wait that long, fetch.wait.max.ms, for 1000000 bytes"),
