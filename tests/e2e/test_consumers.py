@@ -236,10 +236,19 @@ def test_java_consumer_stops_at_a_record_that_is_no_event(java, topic):
 
 @languages("go")
 def test_consumer_says_that_brokers_do_not_answer(example):
-    example.start("127.0.0.1:1", "bookkeeping", "invoicing.invoice.accepted")
+    example.start("127.0.0.1:1", "bookkeeping", "gatepost.invoice.accepted")
     waiting.until(lambda: "connection refused" in example.errors, SECONDS, "the reason")
     example.process.terminate()
     example.process.wait(SECONDS)
+
+
+def test_commands_of_the_manual_name_a_topic_of_the_default_configuration(offline):
+    config = offline.config()
+    del config["topics"]["prefix"]
+    commands = re.findall(r"kafka1:9092 bookkeeping (\S+)$", (ROOT / "man" / "gatepost-consumers.7").read_text(), re.M)
+    assert len(commands) == 5
+    for topic in commands:
+        assert f'invoice.accepted = "{topic}" ' in offline.gatepost("config", config=config).stdout, topic
 
 
 def show_usage(example):
