@@ -27,10 +27,15 @@ class Consume {
         }));
         Map<String, Object> settings = Map.of(
             "bootstrap.servers", args[0], "group.id", args[1], "isolation.level", "read_committed",
-            "enable.auto.commit", false, "auto.offset.reset", "earliest");
+            "enable.auto.commit", false, "auto.offset.reset", "earliest",
+            "allow.auto.create.topics", false);  // Gatepost's topics need other settings than the brokers' defaults
         var text = new StringDeserializer();
         try (var consumer = new KafkaConsumer<>(settings, text, text)) {  // close() leaves the group
-            consumer.subscribe(List.of(args).subList(2, args.length));
+            var topics = List.of(args).subList(2, args.length);
+            for (var topic : topics)
+                if (consumer.partitionsFor(topic).isEmpty())  // poll() would wait for it
+                    throw new IllegalArgumentException("there is no topic " + topic);
+            consumer.subscribe(topics);
             while (!stopping) {
                 for (var record : consumer.poll(Duration.ofSeconds(1)))
                     process(record);

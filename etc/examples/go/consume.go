@@ -16,7 +16,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 type event struct {
@@ -120,6 +122,26 @@ func poll(ctx context.Context, client *kgo.Client, j *journal) error {
 	return nil
 }
 
+// checkTopics returns an error if a topic does not exist, for which the client would wait silently.
+func checkTopics(ctx context.Context, client *kgo.Client, names []string) error {
+	request := kmsg.NewPtrMetadataRequest()
+	for _, name := range names {
+		topic := kmsg.NewMetadataRequestTopic()
+		topic.Topic = kmsg.StringPtr(name)
+		request.Topics = append(request.Topics, topic)
+	}
+	response, err := request.RequestWith(ctx, client)
+	if err != nil {
+		return err
+	}
+	for _, topic := range response.Topics {
+		if err := kerr.ErrorForCode(topic.ErrorCode); err != nil && err != kerr.LeaderNotAvailable {
+			return fmt.Errorf("%s: %w", *topic.Topic, err)
+		}
+	}
+	return nil
+}
+
 func main() {
 	if len(os.Args) < 4 {
 		log.Fatal("usage: consume BROKERS GROUP TOPIC...")
@@ -142,6 +164,9 @@ func main() {
 		kgo.WithLogger(kgo.BasicLogger(os.Stderr, kgo.LogLevelWarn, nil)), // such as brokers that do not answer
 	)
 	if err != nil {
+		log.Fatal(err)
+	}
+	if err := checkTopics(ctx, client, os.Args[3:]); err != nil && ctx.Err() == nil {
 		log.Fatal(err)
 	}
 	for ctx.Err() == nil {

@@ -52,7 +52,8 @@ function toEvent(topic, { headers, value, offset }) {
 async function main() {
   const journal = new Journal('events.jsonl');
   const kafka = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.WARN });
-  const consumer = kafka.consumer({ groupId, readUncommitted: false });
+  // Gatepost's topics need other settings than the brokers' defaults.
+  const consumer = kafka.consumer({ groupId, readUncommitted: false, allowAutoTopicCreation: false });
   consumer.on(consumer.events.CRASH, ({ payload }) => {
     if (!payload.restart) {
       console.error(payload.error);
@@ -62,7 +63,10 @@ async function main() {
   for (const signal of ['SIGINT', 'SIGTERM'])
     process.once(signal, () => consumer.disconnect().then(() => process.exit(0))); // leaves the group
   await consumer.connect();
-  await consumer.subscribe({ topics, fromBeginning: true });
+  for (const topic of topics)
+    await consumer.subscribe({ topic, fromBeginning: true }).catch(error => {
+      throw new Error(`${topic}: ${error.message}`); // such as a topic that does not exist
+    });
   await consumer.run({
     // Offsets are committed when this has returned, and not if it throws: then the batch comes again.
     eachBatch: async ({ batch }) => {
