@@ -6,6 +6,7 @@
  */
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.consumer.*;
@@ -25,10 +26,11 @@ class Consume {
             stopping = true;
             try { main.join(); } catch (InterruptedException e) { }
         }));
-        Map<String, Object> settings = Map.of(
+        Map<String, Object> settings = new HashMap<>(Map.of(
             "bootstrap.servers", args[0], "group.id", args[1], "isolation.level", "read_committed",
             "enable.auto.commit", false, "auto.offset.reset", "earliest",
-            "allow.auto.create.topics", false);  // Gatepost's topics need other settings than the brokers' defaults
+            "allow.auto.create.topics", false));  // Gatepost's topics need other settings than the brokers' defaults
+        // If the brokers require TLS or a login: put the lines of gatepost-consumers(7), LOGIN, here.
         var text = new StringDeserializer();
         try (var consumer = new KafkaConsumer<>(settings, text, text)) {  // close() leaves the group
             var topics = List.of(args).subList(2, args.length);

@@ -24,8 +24,10 @@ def process(record):
     if database.execute("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?)", event).rowcount == 1:
         print(*event, flush=True)  # a new event: process it here, in the same transaction
 
-consumer = Consumer({"bootstrap.servers": brokers, "group.id": group, "isolation.level": "read_committed",
-                     "enable.auto.commit": False, "auto.offset.reset": "earliest"})
+settings = {"bootstrap.servers": brokers, "group.id": group, "isolation.level": "read_committed",
+            "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+# If the brokers require TLS or a login: put the lines of gatepost-consumers(7), LOGIN, here.
+consumer = Consumer(settings)
 consumer.subscribe(topics)
 try:
     while not stopping:

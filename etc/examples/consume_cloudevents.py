@@ -28,8 +28,10 @@ def process(record):
         # A new event: process it here, in the same transaction. event.get_data() is the body as a dictionary.
         print(event.get_source(), event.get_id(), event.get_type(), record.value().decode(), flush=True)
 
-consumer = Consumer({"bootstrap.servers": brokers, "group.id": group, "isolation.level": "read_committed",
-                     "enable.auto.commit": False, "auto.offset.reset": "earliest"})
+settings = {"bootstrap.servers": brokers, "group.id": group, "isolation.level": "read_committed",
+            "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+# If the brokers require TLS or a login: put the lines of gatepost-consumers(7), LOGIN, here.
+consumer = Consumer(settings)
 consumer.subscribe(topics)
 try:
     while not stopping:

@@ -162,6 +162,7 @@ func main() {
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.WithLogger(kgo.BasicLogger(os.Stderr, kgo.LogLevelWarn, nil)), // such as brokers that do not answer
+		// If the brokers require TLS or a login: put the lines of gatepost-consumers(7), LOGIN, here, and its import above.
 	)
 	if err != nil {
 		log.Fatal(err)

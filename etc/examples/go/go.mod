@@ -10,4 +10,5 @@ require (
 require (
 	github.com/klauspost/compress v1.16.7 // indirect
 	github.com/pierrec/lz4/v4 v4.1.18 // indirect
+	golang.org/x/crypto v0.23.0 // indirect; for a login by SCRAM
 )

@@ -51,7 +51,11 @@ function toEvent(topic, { headers, value, offset }) {
 
 async function main() {
   const journal = new Journal('events.jsonl');
-  const kafka = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.WARN });
+  const kafka = new Kafka({
+    brokers: brokers.split(','),
+    logLevel: logLevel.WARN,
+    // If the brokers require TLS or a login: put the lines of gatepost-consumers(7), LOGIN, here.
+  });
   // Gatepost's topics need other settings than the brokers' defaults.
   const consumer = kafka.consumer({ groupId, readUncommitted: false, allowAutoTopicCreation: false });
   consumer.on(consumer.events.CRASH, ({ payload }) => {
