@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.consumer.*;
+import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.errors.RebalanceInProgressException;
 import org.apache.kafka.common.serialization.StringDeserializer;
 
@@ -47,6 +48,8 @@ class Consume {
                     System.err.println("offsets were not committed: " + e.getMessage());
                 }
             }
+        } catch (ApiException e) {  // such as a wrong password; it has no stack trace, and JDK 17 fails to print it
+            throw new IllegalStateException(e);
         }
     }
 

@@ -151,6 +151,11 @@ def test_consumer_says_that_the_password_is_wrong(example, account):
     show_reason(account.start(example, "any", "not the password"), "invalid credentials")
 
 
+@pytest.mark.slow
+def test_java_consumer_says_that_the_password_is_wrong(java, account):
+    show_reason(account.start(java, "any", "not the password"), "SaslAuthenticationException", "invalid credentials")
+
+
 def start_without_lines(example, cluster):
     return example.start(cluster.secured_bootstrap, "any", "any")
 
