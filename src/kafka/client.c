@@ -360,6 +360,8 @@ client_unreachable(rd_kafka_resp_err_t err, struct error *error)
 const char *
 client_append_error(const rd_kafka_message_t *report)
 {
+        if (report->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
+                return "Broker: Message size too large; raise max.message.bytes of the topic";
         if (report->err != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return rd_kafka_err2str(report->err);
         return report->offset < 0 ? "no broker has confirmed it" : NULL;

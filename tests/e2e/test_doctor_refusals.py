@@ -285,13 +285,14 @@ def test_its_delivery_that_is_not_stored_is_marked(installation, stopped):
     stopped.config["receiver"]["listen"] = "127.0.0.1:0"
     daemon = stopped.start().wait_until_ready()
     installation.kafka.configure(installation.kafka.deliveries, "max.message.bytes", "50000")
+    told = "Broker: Message size too large; raise max.message.bytes of the topic"
     for agent, begin in (("gatepost-doctor", "by gatepost doctor: "), ("another", "")):
         delivery = Delivery(event_body(padding="x" * 100000))
         headers = delivery.headers("x-invoicing") | {"user-agent": agent}
 
         def is_refused(detail=begin, delivery=delivery, headers=headers):
             assert http_client.request(daemon.address, "POST", "/webhooks/invoicing", headers, delivery.body).status in (200, 503)
-            return status_of(daemon)["refusals"] and status_of(daemon)["refusals"][0]["detail"].startswith(detail + "Broker: Message size too large")
+            return status_of(daemon)["refusals"] and status_of(daemon)["refusals"][0]["detail"].startswith(detail + told)
         waiting.until(is_refused, 30, lambda: f"a refusal by Kafka: {status_of(daemon)['refusals']}")
 
 
