@@ -39,8 +39,8 @@ on_finding(const struct topic_finding *finding, void *arg)
         struct topic_report *report = arg;
         struct doctor *doctor = report->doctor;
 
-        if (!(doctor->config->roles & CONFIG_ROUTER) && (finding->routing_only || !finding->fatal))
-                return; /* for routers, whose account can see more */
+        if (finding->routing_only && !(doctor->config->roles & CONFIG_ROUTER))
+                return;
         report->n++;
         if (!finding->fatal) {
                 doctor_warn(doctor, "%s", finding->text);

@@ -56,13 +56,12 @@ static void
 on_finding(const struct topic_finding *finding, void *arg)
 {
         struct probe_findings *findings = arg;
-        int routes = (findings->config->roles & CONFIG_ROUTER) != 0;
         int fatal = finding->fatal;
         int len = (int)strcspn(finding->text, ";"); /* without the command that mends it */
         char quoted[LOG_QUOTED_SIZE];
 
-        if (!routes && (finding->routing_only || !fatal))
-                return; /* concerns routers only */
+        if (finding->routing_only && !(findings->config->roles & CONFIG_ROUTER))
+                return;
         if (!findings->is_silent)
                 log_line(fatal ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
                          "topic is misconfigured topic=%s reason=%s", finding->topic,

@@ -199,6 +199,7 @@ topics_check(const struct config *config, const struct topic_need *need, const s
         }
         check_record_size(&check);
         check_timestamps(&check);
+        check.routing_only = 1;
         if (state->replicas >= 3 && state->min_insync_replicas < 2)
                 report_setting(&check, 0,
                                "min.insync.replicas is 1: an acknowledged record may be on one broker only",
@@ -225,7 +226,6 @@ topics_check(const struct config *config, const struct topic_need *need, const s
                             "retention.ms=604800000");
                 return;
         }
-        check.routing_only = 1;
         check_retention(&check);
         check_receive_limit(&check);
         if (!state->log_append_time)

@@ -11,7 +11,7 @@
 /* A problem with a topic. */
 struct topic_finding {
         int fatal;        /* delivery cannot be guaranteed: the daemon refuses to start */
-        int routing_only; /* does not concern a process that only receives */
+        int routing_only; /* does not concern a process that only receives, such as all advice on settings */
         const char *topic;
         char text[700]; /* what is wrong, and the command that fixes it */
 };

@@ -63,7 +63,7 @@ on_finding(const struct topic_finding *finding, void *arg)
 {
         struct watched_problems *problems = arg;
 
-        if (!problems->routes && (finding->routing_only || !finding->fatal))
+        if (finding->routing_only && !problems->routes)
                 return;
         problems->items = mem_resize(problems->items, problems->n + 1, sizeof(*problems->items));
         problems->items[problems->n++] = (struct watched_problem){finding->topic, mem_strdup(finding->text)};

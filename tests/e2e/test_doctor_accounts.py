@@ -100,6 +100,12 @@ def test_unreadable_settings_are_a_warning(site, without):
     assert any(line.startswith(f"! permission topic {site.prefix}.quarantine: without DescribeConfigs") for line in checkup.lines)
 
 
+def test_unreadable_settings_are_a_warning_for_a_receiver(site, without):
+    without("gatepost-receiver", ".deliveries", "DESCRIBE_CONFIGS")
+    (line,) = [each for each in examine(site, secured_config(site, "receiver"), "--no-send").lines if each[2:].startswith("topic ")]
+    assert line == f"! topic {site.prefix}.deliveries: its settings may not be read, so they are not checked; allow the account DescribeConfigs on it"
+
+
 def spoil_password(site, config, authority):
     config["kafka"]["sasl.password_file"] = config.secret_file("password", b"wrong")
 
