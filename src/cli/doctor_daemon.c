@@ -309,6 +309,17 @@ doctor_daemon_reload(struct doctor *doctor)
         return how;
 }
 
+/* Whether another gatepostd has an address for deliveries of the file, by its report. */
+static int
+shares_listener(const struct config *config, const struct json_value *status)
+{
+        size_t i = 0, n = config->roles & CONFIG_RECEIVER ? config->n_listen : 0;
+
+        while (i < n && !doctor_socket_is_listed(status, &config->listen[i]))
+                i++;
+        return i < n;
+}
+
 void
 doctor_daemon_report_other(struct doctor *doctor, const char *seen, const struct json_value *status)
 {
@@ -336,8 +347,9 @@ doctor_daemon_report_other(struct doctor *doctor, const char *seen, const struct
                 more =
                     "; they have the same `instance` and `prefix`, too: two routers need an `instance` each, "
                     "and two installations a `prefix` each";
-        doctor_remedy(doctor, "give each its own `listen` in [admin], and start the one that does not run%s",
-                      more);
+        doctor_remedy(doctor,
+                      "give each its own `listen` in [admin]%s, and start the one that does not run%s",
+                      shares_listener(doctor->config, status) ? ", and in [receiver]" : "", more);
 }
 
 /* Read the report of the daemon. Returns whether it is the one of this configuration. */

@@ -143,6 +143,15 @@ void doctor_daemon_report_other(struct doctor *doctor, const char *seen, const s
 void doctor_socket_report(struct doctor *doctor, const struct config_listen *listen,
                           enum dial_failure failure, const struct error *error);
 
+/*
+ * Whether the gatepostd that accepts connections there is another one, so that the one of the file could not
+ * start. Reports that, unless something answers at its admin endpoint, which doctor_check_daemon() reports.
+ */
+int doctor_socket_is_taken(struct doctor *doctor, const struct config_listen *listen);
+
+/* Whether a gatepostd listens, by its report, where it conflicts with the address of a listener. */
+int doctor_socket_is_listed(const struct json_value *status, const struct config_listen *listen);
+
 /* Return the command that lists who listens on such a socket. */
 const char *doctor_socket_finder(const struct config_listen *listen);
 

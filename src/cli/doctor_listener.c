@@ -65,7 +65,7 @@ connect_to(struct listener_check *check)
 
         doctor_begin(check->doctor, "listen", "%s", check->listen->text);
         if (open_listener(check, &failure, &error) == 0)
-                return 1;
+                return !doctor_socket_is_taken(check->doctor, check->listen);
         if (is_untrusted(check, failure)) /* it was closed before the header was sent */
                 return 0;
         doctor_socket_report(check->doctor, check->listen, failure, &error);

@@ -13,6 +13,7 @@
 #include "base/unit.h"
 #include "cli/doctor_daemon.h"
 #include "config/directory_check.h"
+#include "config/endpoint.h"
 
 #define DAEMON "gatepostd"
 #define PROCESS_FILE_SIZE 8192
@@ -69,10 +70,11 @@ configuration_of(const char *arguments, size_t len)
 
 /*
  * Whether a gatepostd was started with this file, however it was named. A file that is mounted at two places
- * has one inode; a file that was replaced since has the same path only.
+ * has one inode; a file that was replaced since has the same path only. Its own name for the file is set in
+ * *named unless NULL, to be freed; NULL: it has ended.
  */
 static int
-has_file(const char *pid, const char *file)
+has_file(const char *pid, const char *file, char **named)
 {
         char arguments[PROCESS_FILE_SIZE], *there;
         size_t len = read_process(pid, "cmdline", arguments, sizeof(arguments));
@@ -80,6 +82,8 @@ has_file(const char *pid, const char *file)
         struct stat theirs, ours;
         int result;
 
+        if (named != NULL)
+                *named = len == 0 ? NULL : mem_strdup(its);
         if (len == 0) /* it has ended */
                 return 0;
         there = mem_printf("/proc/%s/%s/%s", pid, its[0] == '/' ? "root" : "cwd", its);
@@ -90,21 +94,33 @@ has_file(const char *pid, const char *file)
         return result;
 }
 
+/* Return the id of the next process that is a gatepostd, of this user unless NULL; NULL: there is none. */
+static const char *
+next_daemon(DIR *all, const uid_t *uid)
+{
+        const struct dirent *entry;
+
+        while (all != NULL && (entry = readdir(all)) != NULL) {
+                if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' && is_daemon(entry->d_name, uid))
+                        return entry->d_name;
+        }
+        return NULL;
+}
+
 /* Return the path of the root directory of the gatepostd with the file, to be freed; NULL: not known. */
 static char *
 find_root(const char *file, const uid_t *uid)
 {
         DIR *all = opendir("/proc");
-        const struct dirent *entry;
+        const char *pid;
         char *root = NULL;
         size_t n = 0;
 
-        while (all != NULL && (entry = readdir(all)) != NULL) {
-                if (entry->d_name[0] < '0' || entry->d_name[0] > '9' || !is_daemon(entry->d_name, uid) ||
-                    !has_file(entry->d_name, file))
+        while ((pid = next_daemon(all, uid)) != NULL) {
+                if (!has_file(pid, file, NULL))
                         continue;
                 free(root);
-                root = mem_printf("/proc/%s/root", entry->d_name);
+                root = mem_printf("/proc/%s/root", pid);
                 n++;
         }
         if (all != NULL)
@@ -141,6 +157,51 @@ doctor_sight_of(const struct doctor *doctor, const char *path)
         free(there);
         free(root);
         return sight;
+}
+
+static void
+ignore_problem(const char *file, const struct problem *problem)
+{
+        (void)file;
+        (void)problem;
+}
+
+/* Whether a gatepostd with the file, as it is on this machine, has this address for deliveries. */
+static int
+listens_there(const char *file, const struct config_listen *listen)
+{
+        struct config *config = config_load_reporting(file, ignore_problem);
+        int result = 0;
+
+        for (size_t i = 0; config != NULL && config->roles & CONFIG_RECEIVER && i < config->n_listen; i++)
+                result |= endpoint_conflicts(&config->listen[i], listen);
+        config_free(config);
+        return result;
+}
+
+char *
+doctor_sight_holder(const struct doctor *doctor, const struct config_listen *listen)
+{
+        DIR *all = opendir("/proc");
+        const char *pid;
+        char *holder = NULL, *file;
+        int runs = 0;
+
+        while (!runs && (pid = next_daemon(all, NULL)) != NULL) {
+                runs = has_file(pid, doctor->file, &file);
+                if (!runs && holder == NULL && file != NULL && file[0] == '/' &&
+                    listens_there(file, listen)) {
+                        holder = file;
+                        file = NULL;
+                }
+                free(file);
+        }
+        if (all != NULL)
+                (void)closedir(all);
+        if (!runs)
+                return holder;
+        free(holder);
+        return NULL;
 }
 
 int

@@ -23,6 +23,12 @@ enum doctor_sight {
 
 enum doctor_sight doctor_sight_of(const struct doctor *doctor, const char *path);
 
+/*
+ * Return the file of another gatepostd that has the address of a listener for deliveries, by that file, to be
+ * freed. NULL: none is known, or a gatepostd with the file of this check-up runs.
+ */
+char *doctor_sight_holder(const struct doctor *doctor, const struct config_listen *listen);
+
 /* To be said of the place of such a file. */
 #define DOCTOR_SIGHT_OWN "a directory of gatepostd's own, by PrivateTmp= of its unit or in a container"
 

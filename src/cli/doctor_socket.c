@@ -8,7 +8,9 @@
 
 #include "base/mem.h"
 #include "base/unit.h"
+#include "cli/command.h"
 #include "cli/doctor_sight.h"
+#include "cli/own_url.h"
 #include "config/endpoint.h"
 
 /* Sockets of gatepostd that cannot be connected to: why, and where gatepostd listens instead. */
@@ -69,21 +71,34 @@ list_listeners(const struct json_value *loaded, char *text, size_t size, int *is
         return text[0] != '\0';
 }
 
-/* Whether gatepostd listens at the address of a listener, by its report. */
-static int
-is_listed(const struct doctor *doctor, const struct config_listen *listen)
+int
+doctor_socket_is_listed(const struct json_value *status, const struct config_listen *listen)
 {
-        struct json_value *status = doctor_daemon_status(doctor);
         const struct json_value *listeners =
             json_tree_get(json_tree_get(status, "configuration"), "listeners");
         int result = 0;
 
-        for (const struct json_value *each = listeners == NULL ? NULL : listeners->first;
-             each != NULL && doctor_daemon_other(doctor, status) == NULL; each = each->next) {
+        for (const struct json_value *each = listeners == NULL ? NULL : listeners->first; each != NULL;
+             each = each->next) {
                 const char *address = json_tree_text(each, "address");
+                struct config_listen its;
+                struct error ignored;
 
-                result |= address != NULL && strcmp(address, listen->text) == 0;
+                if (address == NULL || endpoint_parse(address, &its, &ignored) != 0)
+                        continue;
+                result |= endpoint_conflicts(&its, listen);
+                free(its.text);
         }
+        return result;
+}
+
+/* Whether the gatepostd of the file listens at the address of a listener, by its report. */
+static int
+is_listed(const struct doctor *doctor, const struct config_listen *listen)
+{
+        struct json_value *status = doctor_daemon_status(doctor);
+        int result = doctor_daemon_other(doctor, status) == NULL && doctor_socket_is_listed(status, listen);
+
         json_tree_free(status);
         return result;
 }
@@ -280,4 +295,44 @@ doctor_socket_report(struct doctor *doctor, const struct config_listen *listen, 
         if (!is_stopping(doctor, listen) && !is_unseen(doctor, listen, sight) &&
             !is_elsewhere(doctor, listen))
                 report_absence(doctor, listen, sight, error);
+}
+
+/* Report that a gatepostd of another file has the address of a listener. */
+static void
+report_holder(struct doctor *doctor, const char *holder)
+{
+        char *unit = command_unit(holder);
+        int is_same = strcmp(unit, doctor->report.unit) == 0; /* at most one of the files is the unit's */
+
+        doctor_fail(doctor, EX_CONFIG,
+                    "the gatepostd of %s has this address, so that the one of %s, which does not run, cannot "
+                    "start",
+                    holder, doctor->file);
+        doctor_remedy(doctor,
+                      "change `listen` in [receiver] of one of them; or, if the other one is not to run, "
+                      "%s%s%s; and then: systemctl start @UNIT@",
+                      is_same ? "stop it" : "systemctl disable --now ", is_same ? "" : unit,
+                      !is_same && strcmp(unit, "gatepostd") == 0 ? " gatepostd.socket" : "");
+        free(unit);
+}
+
+int
+doctor_socket_is_taken(struct doctor *doctor, const struct config_listen *listen)
+{
+        const struct config_listen *admin = doctor->config->admin;
+        struct own_address ignored;
+        struct json_value *status;
+        char *holder;
+        int is_taken;
+
+        if (admin == NULL || own_url_address(admin, &ignored) != 0)
+                return 0; /* whether the gatepostd there has another file is not known */
+        holder = doctor_sight_holder(doctor, listen);
+        status = holder == NULL ? NULL : doctor_daemon_status(doctor);
+        is_taken = holder != NULL && status == NULL;
+        if (is_taken)
+                report_holder(doctor, holder);
+        json_tree_free(status);
+        free(holder);
+        return is_taken;
 }

@@ -40,7 +40,7 @@ make_way(const struct sockaddr *address, socklen_t len, struct error *error)
         if (!S_ISSOCK(st.st_mode))
                 return error_set(error, "%s is there and is no socket", path);
         if (is_alive(address, len))
-                return error_set(error, "another process listens on %s", path);
+                return error_set(error, "another process listens on %s; ss -lxp, as root, shows which", path);
         return unlink(path) == 0 ? 0 : error_set(error, "%s cannot be replaced: %s", path, strerror(errno));
 }
 
@@ -56,7 +56,11 @@ bind_and_listen(int fd, const struct sockaddr *address, socklen_t len, struct er
         else if (make_way(address, len, error) != 0)
                 return -1;
         if (bind(fd, address, len) != 0)
-                return error_set(error, "cannot bind: %s", strerror(errno));
+                return error_set(
+                    error, "cannot bind: %s%s", strerror(errno),
+                    errno == EADDRINUSE
+                        ? "; ss -ltnp, as root, shows which program has it; systemd has those of socket units"
+                        : "");
         if (address->sa_family == AF_UNIX &&
             chmod(((const struct sockaddr_un *)address)->sun_path, UNIX_MODE) != 0)
                 return error_set(error, "cannot set the socket's mode: %s", strerror(errno));

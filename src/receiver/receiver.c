@@ -82,7 +82,7 @@ open_listeners(struct receiver *receiver, struct error *error)
                 int fd = listener_open((const struct sockaddr *)&listen->address, listen->address_len, error);
 
                 if (fd < 0)
-                        return error_prefix(error, "listen = %s", listen->text);
+                        return error_prefix(error, "[receiver] listen = %s", listen->text);
                 add_listener(receiver, fd, "daemon");
         }
         return 0;

@@ -15,7 +15,7 @@ from cluster import Cluster
 
 import waiting
 from authority import Authority
-from checkup import EX_CONFIG, EX_TEMPFAIL, EX_UNAVAILABLE, by_sockets, examine, expect, file_of, serve, status_of
+from checkup import EX_CONFIG, EX_OSERR, EX_TEMPFAIL, EX_UNAVAILABLE, by_sockets, examine, expect, file_of, serve, status_of
 from fake_service import FakeService, answers
 from installation import Installation
 from manager import address_of, listening, pass_on
@@ -151,6 +151,44 @@ def test_proxy_protocol_of_the_daemon_from_another_machine_only(installation):
 
 
 # Another program
+
+@pytest.fixture
+def beside(installation):
+    """A function that writes the file of a receiver of its own, with `listen` of the daemon of both roles, which runs."""
+    installation.create_topics()
+    config = by_sockets(installation)
+    config["receiver"]["listen"] = f"127.0.0.1:{installation.port()}"
+    daemon = installation.start(config)
+
+    def write(admin):
+        receiver = installation.config("receiver")
+        receiver["receiver"]["listen"] = config["receiver"]["listen"]
+        receiver["admin"]["listen"] = admin or config["admin"]["listen"]
+        file = receiver.directory / "receiver-gw1.conf"
+        file.write_text(pathlib.Path(receiver.write()).read_text())
+        return receiver, str(file)
+    write.daemon = daemon
+    return write
+
+
+def test_address_that_the_gatepostd_of_another_file_has(installation, beside):
+    """A restart would not help: it fails for the address."""
+    receiver, file = beside(f"127.0.0.1:{installation.port()}")
+    listen = receiver["receiver"]["listen"]
+    expect(examine(installation, file), EX_CONFIG,
+           f"listen {listen}: the gatepostd of {file_of(beside.daemon)} has this address, so that the one of {file}, which does not run, cannot start",
+           "change `listen` in [receiver] of one of them; or, if the other one is not to run, systemctl disable --now gatepostd gatepostd.socket; "
+           "and then: systemctl start gatepost-receiver@gw1")
+    daemon = installation.daemon(receiver).launch()
+    daemon.wait_for_exit(EX_OSERR)
+    assert f"[receiver] listen = {listen}: cannot bind: Address already in use; ss -ltnp, as root, shows which program has it" in daemon.log, daemon.log
+
+
+def test_both_addresses_that_the_gatepostd_of_another_file_has(installation, beside):
+    _, file = beside(None)
+    expect(examine(installation, file), EX_UNAVAILABLE, f"the gatepostd of another configuration, {file_of(beside.daemon)}, answers on ",
+           "give each its own `listen` in [admin], and in [receiver], and start the one that does not run")
+
 
 def test_another_program_on_the_socket_of_the_receiver(installation, stopped):
     path = f"{stopped.config.directory}/other.sock"
