@@ -36,7 +36,7 @@ name_operations(int32_t bits, char text[64])
         return text;
 }
 
-/* Return what the roles need on a topic. The settings of topics are read by routers only. */
+/* Return what the roles need on a topic. Its own step says if a receiver may not read its settings. */
 static int32_t
 needed_on(const struct config *config, enum topic_use use)
 {
