@@ -75,6 +75,7 @@ set_connection(CURL *curl, const struct http_client_request *request)
 {
         long connect_ms =
             request->timeout_ms < HTTP_CLIENT_TIMEOUT_MS ? request->timeout_ms : HTTP_CLIENT_TIMEOUT_MS;
+        const char *system_file = getenv(X509_get_default_cert_file_env()); /* libcurl does not look there */
 
         (void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR,
                                strncasecmp(request->url, "http:", 5) == 0 ? "http" : "https");
@@ -85,6 +86,8 @@ set_connection(CURL *curl, const struct http_client_request *request)
         if (request->ca_file != NULL) {
                 (void)curl_easy_setopt(curl, CURLOPT_CAINFO, request->ca_file);
                 (void)curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+        } else if (system_file != NULL) {
+                (void)curl_easy_setopt(curl, CURLOPT_CAINFO, system_file);
         }
         if (request->allows_any_name)
                 (void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
@@ -232,6 +235,34 @@ keep_certificate(CURL *easy, struct http_client_answer *answer)
         }
 }
 
+/* Return a question to follow the reason of a failure that another scheme in the URL may explain, or "". */
+static const char *
+ask_for_scheme(const struct http_client_request *request, CURLcode code, const char *reason)
+{
+        if (strstr(reason, "wrong version number") != NULL)
+                return "; this port has no TLS: is the URL http:// rather than https://?";
+        return (code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR) &&
+                       strncasecmp(request->url, "http:", 5) == 0
+                   ? "; if this port has TLS, the URL must begin with https://"
+                   : "";
+}
+
+int
+http_client_lacks_issuer(int verify_error)
+{
+        switch (verify_error) {
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        case X509_V_ERR_CERT_SIGNATURE_FAILURE: /* of an authority of the same name */
+                return 1;
+        default:
+                return 0;
+        }
+}
+
 int
 http_client_call(const struct http_client_request *request, struct http_client_answer *answer,
                  struct error *error)
@@ -252,9 +283,7 @@ http_client_call(const struct http_client_request *request, struct http_client_a
                                                       .took_us = answer->took_us};
                 result = error_set(error, "%s%s",
                                    transfer.reason[0] != '\0' ? transfer.reason : curl_easy_strerror(code),
-                                   strstr(transfer.reason, "wrong version number") == NULL
-                                       ? ""
-                                       : "; this port has no TLS: is the URL http:// rather than https://?");
+                                   ask_for_scheme(request, code, transfer.reason));
         } else {
                 keep_headers(transfer.easy, request, answer);
                 keep_certificate(transfer.easy, answer);

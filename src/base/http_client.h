@@ -25,8 +25,8 @@ struct http_client_request {
         const char *url;
         const char *socket_path; /* connect to this Unix-domain socket; NULL: to the URL's host */
         const char *address;     /* connect to it, ADDRESS:PORT; NULL: to one of the host's */
-        const char *ca_file;     /* trust only its certificates; NULL: the system's */
-        int allows_any_name;     /* of the certificate */
+        const char *ca_file; /* trust only its certificates; NULL: the system's, or those of SSL_CERT_FILE */
+        int allows_any_name; /* of the certificate */
         int keeps_certificate;
         int uses_proxy;             /* of the environment */
         const char *const *headers; /* whole lines */
@@ -83,5 +83,8 @@ struct http_client_transfer {
 int http_client_prepare(struct http_client_transfer *transfer,
                         const struct http_client_request *request) MUST_CHECK;
 void http_client_release(struct http_client_transfer *transfer);
+
+/* Whether a certificate is not trusted because that of its issuer is missing, here or in what was sent. */
+int http_client_lacks_issuer(int verify_error);
 
 #endif

@@ -133,6 +133,12 @@ explain(const struct api_client *client, enum http_client_failure failure, const
 static const char *
 certificate_remedy(const struct api_client *client, int verify_error)
 {
+        if (http_client_lacks_issuer(verify_error))
+                return client->ca_file != NULL
+                           ? "ca_file in [service] does not have the authority of the service's certificate: "
+                             "add it, or remove ca_file if the system trusts that authority"
+                           : "if your own authority, or a proxy's, signs the service's certificate, set "
+                             "ca_file in [service]";
         switch (verify_error) {
         case X509_V_ERR_HOSTNAME_MISMATCH:
                 return "check base_url in [service]: the service's certificate is not for its host";
@@ -140,17 +146,6 @@ certificate_remedy(const struct api_client *client, int verify_error)
         case X509_V_ERR_CERT_NOT_YET_VALID:
                 return "check this machine's clock; if it is right, the service, or its authority, needs a "
                        "new certificate";
-        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
-        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-        case X509_V_ERR_CERT_SIGNATURE_FAILURE: /* of an authority of the same name */
-                return client->ca_file != NULL
-                           ? "ca_file in [service] does not have the authority of the service's certificate: "
-                             "add it, or remove ca_file if the system trusts that authority"
-                           : "if your own authority, or a proxy's, signs the service's certificate, set "
-                             "ca_file in [service]";
         default:
                 return "the service needs another certificate";
         }

@@ -199,16 +199,18 @@ report_proxy(struct doctor *doctor, const struct http_client_answer *answer)
                     "answered %d without a code that gatepostd has for it: by a proxy before the "
                     "receiver, which may replace the receiver's answer, or by another server",
                     answer->status);
-        doctor_remedy(doctor,
-                      "see what answers at this URL, and why, by its configuration and log, and by the "
-                      "receiver's%s",
-                      answer->status == 502 || answer->status == 504 ? ": it may not reach the receiver"
-                      : answer->status == 503
-                          ? ": it may not reach one of several receivers, or limit the rate"
-                      : answer->status == 400 &&
-                              (doctor->url == NULL || strncmp(doctor->url, "https:", 6) != 0)
-                          ? ": does it expect https?"
-                          : "");
+        doctor_remedy(
+            doctor,
+            "see what answers at this URL, and why, by its configuration and log, and by the "
+            "receiver's%s",
+            answer->status == 502 && doctor->config->certificate != NULL
+                ? ": it may not reach the receiver, or speak HTTP to it, which has TLS; then remove "
+                  "tls_certificate_file and tls_key_file, or let the proxy use TLS"
+            : answer->status == 502 || answer->status == 504 ? ": it may not reach the receiver"
+            : answer->status == 503 ? ": it may not reach one of several receivers, or limit the rate"
+            : answer->status == 400 && (doctor->url == NULL || strncmp(doctor->url, "https:", 6) != 0)
+                ? ": does it expect https?"
+                : "");
 }
 
 /* Whether the admin endpoint has answered: it names its paths, or does not take the name in Host. */
@@ -385,6 +387,7 @@ doctor_answer_missing(struct doctor *doctor, const struct http_client_answer *an
                       const struct error *error)
 {
         int is_untrusted = answer->failure == HTTP_CLIENT_UNTRUSTED;
+        const char *remedy = is_untrusted ? receiver_url_certificate_remedy(answer->verify_error) : NULL;
 
         if (doctor->is_certificate_outdated && is_untrusted && leads_to_gatepostd(doctor)) {
                 doctor_fail(doctor, EX_CONFIG, "gatepostd serves other certificates than %s has: %s",
@@ -397,5 +400,8 @@ doctor_answer_missing(struct doctor *doctor, const struct http_client_answer *an
             answer->is_connected && !is_untrusted)
                 advise_on_proxy(doctor);
         else
-                doctor_remedy(doctor, "see whether the URL, its certificate and proxies before it are right");
+                doctor_remedy(doctor, "%s",
+                              remedy != NULL
+                                  ? remedy
+                                  : "see whether the URL, its certificate and proxies before it are right");
 }

@@ -10,6 +10,7 @@
 #include <curl/curl.h>
 
 #include "base/dial.h"
+#include "base/http_client.h"
 #include "base/mem.h"
 #include "base/uri.h"
 #include "config/endpoint.h"
@@ -204,4 +205,15 @@ receiver_url_source(const struct config *config, const char *url)
                         best = source;
         }
         return best;
+}
+
+const char *
+receiver_url_certificate_remedy(int verify_error)
+{
+        return http_client_lacks_issuer(verify_error)
+                   ? "have the server send the intermediate certificates, too (nginx: ssl_certificate with "
+                     "fullchain.pem); if the authority is your own, make this machine trust it: "
+                     "/usr/local/share/ca-certificates and update-ca-certificates, or SSL_CERT_FILE=FILE in "
+                     "the environment of this command"
+                   : NULL;
 }

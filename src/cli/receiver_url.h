@@ -40,6 +40,9 @@ struct addrinfo *receiver_url_addresses(const char *url, int timeout_ms) MUST_CH
 /* Whether the URL leads straight to a listener of the configuration, rather than to a proxy before it. */
 int receiver_url_is_listener(const struct config *config, const char *url, int timeout_ms);
 
+/* Return what to do when the certificate at a URL is not trusted (X509_V_ERR_*); NULL: the reason says it. */
+const char *receiver_url_certificate_remedy(int verify_error);
+
 /**
  * receiver_url_source(config, url):
  * Return the source that a URL leads to, or NULL. Proxies may put something before the path of a source, so

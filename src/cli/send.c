@@ -226,6 +226,7 @@ post(const struct send_job *job, const char *const headers[DELIVERY_N_HEADERS])
         };
         struct http_client_answer answer;
         struct error error;
+        const char *remedy;
         int result = call(&request, &answer, &error);
 
         if (result != 0 && job->needs_proxy && answer.is_connected)
@@ -238,6 +239,9 @@ post(const struct send_job *job, const char *const headers[DELIVERY_N_HEADERS])
                 print_text(&answer);
         if (result != 0)
                 print_failure(request.url, &error);
+        if (answer.failure == HTTP_CLIENT_UNTRUSTED && args.to != NULL &&
+            (remedy = receiver_url_certificate_remedy(answer.verify_error)) != NULL)
+                command_advise("%s", remedy);
         free(answer.body);
         for (size_t i = 0; i < ARRAY_LEN(headers_kept); i++)
                 free(answer.kept[i]);

@@ -297,7 +297,36 @@ def test_certificate_of_a_proxy_with_the_proxy_protocol_is_not_trusted(installat
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=shake_hands, args=(server,), daemon=True).start()
         checkup = examine(installation, file_of(behind_a_proxy), "--to", "https://%s:%d" % server.getsockname())
-    expect(checkup, EX_UNAVAILABLE, "delivery https://", "see whether the URL, its certificate and proxies before it are right")
+    expect(checkup, EX_UNAVAILABLE, "delivery https://", *UNTRUSTED)
+
+
+UNTRUSTED = ("have the server send the intermediate certificates, too", "/usr/local/share/ca-certificates and update-ca-certificates", "SSL_CERT_FILE=FILE")
+
+
+def test_url_at_a_listener_with_tls(installation, tmp_path):
+    """By http:// there is no answer. An authority of one's own can be named for this command."""
+    authority = Authority(tmp_path)
+    config = by_sockets(installation)
+    config["receiver"]["listen"] = f"127.0.0.1:{installation.port()}"
+    installation.create_topics(config)
+    daemon = installation.start(config.tls(*authority.issue("own")))
+    host = "localhost:" + daemon.address.split(":")[1]
+    for command in (["doctor"], ["send", "--kind", "invoice.accepted"]):
+        done = installation.gatepost(*command, "--to", f"http://{host}", config=file_of(daemon))
+        assert done.returncode != 0 and "if this port has TLS, the URL must begin with https://" in done.stdout + done.stderr, done
+        done = installation.gatepost(*command, "--to", f"https://{host}", config=file_of(daemon))
+        assert done.returncode != 0 and all(part in (done.stdout + done.stderr).replace("\n", " ") for part in UNTRUSTED), done
+        done = installation.gatepost(*command, "--to", f"https://{host}", config=file_of(daemon),
+                                     environment={"SSL_CERT_FILE": str(authority.certificate)})
+        assert done.returncode == 0, done
+
+
+def test_proxy_that_speaks_http_to_a_listener_with_tls(installation, service, tmp_path):
+    config = by_sockets(installation).tls(*Authority(tmp_path).issue("behind"))
+    installation.create_topics(config)
+    service.faults = [answers(502, body=b"<html>Bad Gateway</html>")]
+    expect(examine(installation, file_of(installation.start(config)), *to(service)), EX_UNAVAILABLE, "answered 502 without a code that gatepostd has",
+           "it may not reach the receiver, or speak HTTP to it, which has TLS; then remove tls_certificate_file and tls_key_file")
 
 
 def test_certificate_of_the_url_that_ends_soon(installation, tmp_path):
@@ -337,7 +366,7 @@ def test_certificate_that_is_not_trusted_since_gatepostd_has_not_loaded_the_new_
     with socket.create_server(("127.0.0.1", 0)) as server:
         forward(server, ("127.0.0.1", int(config["receiver"]["listen"].split(":")[1])))
         checkup = examine(installation, file_of(daemon), "--to", "https://%s:%d" % server.getsockname())
-    expect(checkup, EX_UNAVAILABLE, "delivery https://", "see whether the URL, its certificate and proxies before it are right")
+    expect(checkup, EX_UNAVAILABLE, "delivery https://", *UNTRUSTED)
 
 
 # Several addresses
