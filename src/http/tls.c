@@ -283,7 +283,7 @@ is_silent(const SSL *session)
         return BIO_number_read(SSL_get_rbio(session)) == 0;
 }
 
-/* Return OpenSSL's text for the reason, a constant; NULL: the session was only closed. */
+/* Return the text for the reason, a constant; NULL: the session was only closed. */
 static const char *
 reason_of(const SSL *session, int in_handshake, unsigned long code)
 {
@@ -296,6 +296,10 @@ reason_of(const SSL *session, int in_handshake, unsigned long code)
                 return NULL;
         if (verified != X509_V_OK)
                 return X509_verify_cert_error_string(verified);
+        if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_HTTP_REQUEST)
+                return "a client spoke HTTP without TLS; its URL, or the proxy before this receiver, must "
+                       "use "
+                       "https";
         return reason == NULL ? "the client has gone" : reason;
 }
 

@@ -116,7 +116,7 @@ def test_failed_handshakes_are_logged_by_reason(offline, authority):
     with http_client.connect(daemon.address) as connection:
         with pytest.raises(ssl.SSLError):
             ssl.create_default_context().wrap_socket(connection, server_hostname="localhost")  # trusts another authority
-    for reason in "http request", "unknown ca":
+    for reason in "a client spoke HTTP without TLS; its URL, or the proxy before this receiver, must use https", "unknown ca":
         line = daemon.wait_for_log(reason)
         assert " TLS handshakes failed " in line and " last_client=127.0.0.1" in line
 
