@@ -25,4 +25,10 @@ int doctor_doubled_note(struct doctor *doctor, const struct config_source *sourc
                         const struct subscription_view *const *views, size_t n,
                         const struct subscription_view *stray);
 
+/*
+ * Report that the service cannot deliver to the URL of a webhook: this receiver's certificate is for another
+ * host, or the URL has another scheme than the listener. Note that it was not tried, if so.
+ */
+void doctor_webhook_url_check(struct doctor *doctor, const struct config_source *source, const char *webhook);
+
 #endif

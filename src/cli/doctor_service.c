@@ -9,11 +9,9 @@
 #include "base/uri.h"
 #include "cli/api_client.h"
 #include "cli/doctor_daemon.h"
-#include "cli/own_url.h"
 #include "cli/receiver_url.h"
 #include "cli/status.h"
 #include "cli/subscription.h"
-#include "config/certificate.h"
 
 /* The service's API: the key, and the webhooks that lead here. */
 
@@ -302,50 +300,6 @@ report_none(struct doctor *doctor, const struct config_source *source, size_t n_
         free(ids);
 }
 
-/*
- * Report that the certificate of this receiver, which may have been renewed with other names, is not for the
- * host of a webhook. A proxy that speaks HTTP has one of its own for the service.
- */
-static void
-report_host(struct doctor *doctor, const struct config_source *source, const struct subscription_view *view)
-{
-        const struct config *config = doctor->config;
-        char *host = config->certificate == NULL ? NULL : receiver_url_tls_host(view->url);
-        int has_proxy =
-            !config->requires_proxy && (config->n_trusted_proxies > 0 || config->trusts_unix_sockets);
-        char names[300], *url, *reload, *text;
-
-        if (host != NULL && !certificate_fits(config->certificate, host)) {
-                certificate_names(config->certificate->leaf, names, sizeof(names));
-                url = uri_hide_secrets(view->url);
-                reload = doctor_daemon_reload(doctor);
-                text =
-                    mem_printf("%.300s leads to %s, but the certificate in %s is for %s: unless a proxy "
-                               "before gatepostd ends TLS, the service refuses it; renew it for this name, "
-                               "too, then: %s",
-                               url, host, config->tls_certificate_file, names, reload);
-                doctor_begin(doctor, "webhook", "[source %s]", source->name);
-                if (has_proxy)
-                        doctor_note(doctor, "%s", text);
-                else
-                        doctor_warn(doctor, "%s", text);
-                free(text);
-                free(reload);
-                free(url);
-        }
-        free(host);
-}
-
-/* Test deliveries go to the listeners, unless --to names a URL: a webhook may lead elsewhere, or nowhere. */
-static void
-note_untried(struct doctor *doctor, const struct config_source *source, const struct subscription_view *view)
-{
-        if (!doctor->sends || doctor->url != NULL || own_url_is_one(doctor->config, source->path, view->url))
-                return;
-        doctor_begin(doctor, "webhook", "[source %s]", source->name);
-        doctor_note(doctor, "its URL was not tried; to try it: @GATEPOST@ doctor --to URL");
-}
-
 static void
 check_webhook(struct doctor *doctor, const struct config_source *source, const struct subscription_view *view,
               int is_one_accepted)
@@ -356,8 +310,7 @@ check_webhook(struct doctor *doctor, const struct config_source *source, const s
                 return;
         }
         report_webhook(doctor, source, view);
-        report_host(doctor, source, view);
-        note_untried(doctor, source, view);
+        doctor_webhook_url_check(doctor, source, view->url);
 }
 
 static void

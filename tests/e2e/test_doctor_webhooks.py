@@ -206,6 +206,20 @@ def test_certificate_without_the_name_of_the_webhook(offline, service, subscribe
     assert about_host(offline, subscribed) == [warning]
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_url_of_a_webhook_without_tls_at_a_listener_with_it(offline, service, subscribed, authority, host):
+    port = offline.port()
+    service.add({"url": f"http://{host}:{port}/webhooks/invoicing", "events": ["invoice.*"]})
+    service.add({"url": f"http://{host}:{port + 1}/webhooks/invoicing", "events": ["invoice.*"]})  # of a proxy, say
+    subscribed["receiver"]["listen"] = f"127.0.0.1:{port}"
+    mistakes = [line for line in webhook_lines(offline, subscribed) if line.startswith("✗")]
+    assert mistakes == []
+    subscribed.tls(*authority.issue("scheme"))
+    (mistake,) = [line for line in webhook_lines(offline, subscribed) if line.startswith("✗")]
+    assert mistake.startswith(f"✗ webhook [source invoicing]: http://{host}:{port}/webhooks/invoicing begins with http://, but it leads to a listener "
+                              "with TLS: all deliveries fail"), mistake
+
+
 @pytest.mark.parametrize("url", ["http://gateway.example", "https://GATEWAY.eu.example.:8443", "https://user:word@other.example", "https://192.0.2.1",
                                  "https://[2001:db8::1]"])
 def test_certificate_with_the_name_of_the_webhook(offline, service, subscribed, authority, url):
