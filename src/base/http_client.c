@@ -75,7 +75,7 @@ set_connection(CURL *curl, const struct http_client_request *request)
 {
         long connect_ms =
             request->timeout_ms < HTTP_CLIENT_TIMEOUT_MS ? request->timeout_ms : HTTP_CLIENT_TIMEOUT_MS;
-        const char *system_file = getenv(X509_get_default_cert_file_env()); /* libcurl does not look there */
+        const char *system_file = getenv("SSL_CERT_FILE"); /* OpenSSL's, which libcurl does not read */
 
         (void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR,
                                strncasecmp(request->url, "http:", 5) == 0 ? "http" : "https");

@@ -25,8 +25,8 @@ struct http_client_request {
         const char *url;
         const char *socket_path; /* connect to this Unix-domain socket; NULL: to the URL's host */
         const char *address;     /* connect to it, ADDRESS:PORT; NULL: to one of the host's */
-        const char *ca_file; /* trust only its certificates; NULL: the system's, or those of SSL_CERT_FILE */
-        int allows_any_name; /* of the certificate */
+        const char *ca_file;     /* trust only its certificates; NULL: the system's, and SSL_CERT_FILE */
+        int allows_any_name;     /* of the certificate */
         int keeps_certificate;
         int uses_proxy;             /* of the environment */
         const char *const *headers; /* whole lines */
