@@ -1,4 +1,4 @@
-#include "cli/doctor_doubled.h"
+#include "cli/doctor_webhook.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "cli/doctor_doubled.h"
+#include "cli/doctor_webhook.h"
 
 #include <stdlib.h>
 #include <strings.h>

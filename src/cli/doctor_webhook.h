@@ -1,5 +1,5 @@
-#ifndef CLI_DOCTOR_DOUBLED_H
-#define CLI_DOCTOR_DOUBLED_H
+#ifndef CLI_DOCTOR_WEBHOOK_H
+#define CLI_DOCTOR_WEBHOOK_H
 
 #include "cli/doctor.h"
 #include "cli/service_answer.h"
