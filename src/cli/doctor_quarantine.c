@@ -19,6 +19,11 @@
  * its own ones. An account may see the ends of the topic, which a router needs, and not read it.
  */
 
+#define ADVICE \
+        "consumers do not get them until they are released: @GATEPOST@ quarantine list, which also shows " \
+        "which were; read the reason in gatepost-consumers(7), QUARANTINE, before that, since by some the " \
+        "event may be there already, and would be published twice"
+
 #define READ_MAX 500 /* offsets of a partition, so that a full quarantine takes no minutes */
 
 /* The records of quarantine of the last DOCTOR_RECENT_S. */
@@ -140,12 +145,9 @@ report_own(struct doctor *doctor, const struct lately *lately, int is_asked)
                             is_asked ? "; what others do is not known, as Kafka does not show the topic"
                                      : "");
         else
-                doctor_warn(
-                    doctor,
-                    "%.0f deliver%s quarantined by this router since its start, the last %s; consumers "
-                    "do not get them until they are released: @GATEPOST@ quarantine list, which also shows "
-                    "which were",
-                    n, n == 1 ? "y" : "ies", lately->newest);
+                doctor_warn(doctor,
+                            "%.0f deliver%s quarantined by this router since its start, the last %s; " ADVICE,
+                            n, n == 1 ? "y" : "ies", lately->newest);
 }
 
 void
@@ -172,10 +174,7 @@ doctor_quarantine_check(struct doctor *doctor)
                 report_own(doctor, &lately, is_asked);
         else
                 doctor_warn(doctor,
-                            "%s%" PRId64
-                            " deliver%s quarantined within an hour, by any router%s%s; consumers do "
-                            "not get them until they are released: @GATEPOST@ quarantine list, which also "
-                            "shows which were",
+                            "%s%" PRId64 " deliver%s quarantined within an hour, by any router%s%s; " ADVICE,
                             lately.n_offsets == (int64_t)lately.n ? "" : "up to ", lately.n_offsets,
                             lately.n_offsets == 1 ? "y" : "ies",
                             lately.newest == NULL ? ""

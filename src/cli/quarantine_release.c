@@ -41,6 +41,21 @@ print_prediction(const struct quarantine_release *release)
         }
 }
 
+/* Whether the event of a delivery with this reason may have been published from another one, or before. */
+static int
+may_repeat(const char *reason)
+{
+        static const enum quarantine_reason all[] = {QUARANTINE_REPLAYED_SIGNATURE,
+                                                     QUARANTINE_CONFLICTING_BODY,
+                                                     QUARANTINE_SPOOLED_TOO_LONG};
+
+        for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+                if (strcmp(reason, judge_reason_name(all[i])) == 0)
+                        return 1;
+        }
+        return 0;
+}
+
 /* Print which record it is: an ID may have been mistyped, or be another number. */
 static void
 print_origin(const struct quarantine_record *record)
@@ -51,6 +66,9 @@ print_origin(const struct quarantine_record *record)
         text_print(stdout, reason, strlen(reason));
         fputs(", delivery-id ", stdout);
         text_print(stdout, record->key, record->key_len);
+        if (may_repeat(reason))
+                fputs("; its event may have been published before: see the reason in gatepost-consumers(7)",
+                      stdout);
 }
 
 /* Print the outcome of a release as a line. */

@@ -79,6 +79,7 @@ def test_genuine_deliveries_in_quarantine_are_a_warning(installation, apart):
     (warning,) = checkup.having("!")
     assert checkup.status == 0 and warning.startswith(
         "! quarantine: 2 deliveries quarantined within an hour, by any router, the last of [source invoicing] as unverified: ")
+    assert "read the reason in gatepost-consumers(7), QUARANTINE, before that" in warning and "would be published twice" in warning, warning
     checkup = examine(installation, file_of(router), "--to", f"http://{receiver.address}")
     expect(checkup, EX_CONFIG, "answered 401 (INVALID_SIGNATURE)", "if it is [source invoicing]", "do not have the same secret_file: ", "verify = on",
            "the one that accepts deliveries of the service is right, so correct the other")

@@ -207,6 +207,8 @@ def test_replayed_signature_is_published_when_released(shared_quarantine):
     again = first.but(delivery_id=unique())
     id = shared_quarantine.send(again)
     assert shared_quarantine.entry(again.delivery_id)["reason"] == "replayed-signature"
+    assert "; its event may have been published before: see the reason in gatepost-consumers(7)\n" in shared_quarantine.run(
+        "release", "--dry-run", id).stdout
     shared_quarantine.release(id)
     (event,) = shared_quarantine.published(again.delivery_id)
     assert event.value == first.body
