@@ -50,12 +50,16 @@ doctor_spool_is_private(const struct json_value *spool)
         return !doctor_spool_is_at(spool, path);
 }
 
-/* Number of failures of the spool since the daemon was started, without those that check_place() explains. */
+/*
+ * Number of failures of the spool since the daemon was started, without those that check_place() explains;
+ * and of those for want of room.
+ */
 static double
-failures(const struct doctor *doctor)
+failures(const struct doctor *doctor, double *n_full)
 {
         const struct json_value *errors = json_tree_get(json_tree_get(doctor->status, "spool"), "errors");
 
+        *n_full = errors == NULL ? 0 : status_number(errors, "full");
         if (errors == NULL)
                 return 0;
         return status_sum(errors) - (is_displaced(doctor) ? status_number(errors, "place") : 0);
@@ -196,13 +200,21 @@ check_left(struct doctor *doctor)
 static void
 check_use(struct doctor *doctor)
 {
-        if (failures(doctor) > 0) {
+        double n_full, n = failures(doctor, &n_full);
+
+        if (n_full > 0) {
                 begin(doctor);
-                doctor_warn(
-                    doctor,
-                    "it failed %.0f times since gatepostd was started, and deliveries that came then were "
-                    "answered 503: journalctl -u @UNIT@ says why; was the disk full, or the directory moved?",
-                    failures(doctor));
+                doctor_warn(doctor,
+                            "it had no room since gatepostd was started, and deliveries that came then were "
+                            "answered 503, so that the service sends them again: raise spool_max if the disk "
+                            "has room; if \"No space left on device\" is in journalctl -u @UNIT@, make room");
+        }
+        if (n > n_full) {
+                begin(doctor);
+                doctor_warn(doctor,
+                            "it failed %.0f times since gatepostd was started, and deliveries that came then "
+                            "were answered 503: journalctl -u @UNIT@ says why; was the directory moved?",
+                            n - n_full);
         }
         if (of(doctor, "spoolingSinceSeconds") > 0) {
                 begin(doctor);

@@ -1,5 +1,6 @@
 #include "spool/spool_writer.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_flood.h"
 #include "base/mem.h"
 #include "base/process.h"
 
@@ -40,6 +42,7 @@ struct spool_writer {
         atomic_int_fast64_t failed_ms;  /* monotonic: the last failure; 0: something was stored since */
         atomic_int_fast64_t busy_since; /* monotonic ms; 0: idle */
         atomic_uint_fast64_t too_large; /* size of the last delivery that did not fit; 0: the last one did */
+        struct log_flood full;
 };
 
 void
@@ -124,12 +127,22 @@ take_group(struct spool_writer *writer, struct segment_group *group, int *ends_s
         return group->n > 0 || !is_stopping;
 }
 
-/* A delivery that would not fit into an empty spool says nothing about the others. */
+/*
+ * There is no room for n deliveries, the first of which has this size. One that would not fit into an empty
+ * spool says nothing about the others.
+ */
 static void
-note_too_large(struct spool_writer *writer, uint64_t size)
+note_full(struct spool_writer *writer, uint64_t n, uint64_t size)
 {
-        if (size <= writer->stats->max_bytes)
+        struct spool_stats *stats = writer->stats;
+
+        atomic_fetch_add(&stats->errors[SPOOL_ERROR_FULL], n);
+        if (size <= stats->max_bytes)
                 atomic_store(&writer->too_large, size);
+        log_flood(&writer->full, LOG_LEVEL_ERROR,
+                  "the spool is full; deliveries are answered 503 spool_max=%" PRIu64 " bytes=%" PRIuFAST64
+                  " last_size=%" PRIu64,
+                  stats->max_bytes, atomic_load(&stats->bytes), size);
 }
 
 /* Write and sync a group, and note whether the spool fails. Return 0 or -1. */
@@ -160,8 +173,7 @@ store(struct spool_writer *writer, const struct segment_group *group, int *may_b
         int64_t begun_ns = clock_monotonic_ns();
 
         if (atomic_load(&stats->bytes) + group->bytes > stats->max_bytes) {
-                atomic_fetch_add(&stats->errors[SPOOL_ERROR_FULL], group->n);
-                note_too_large(writer, segment_record_size(&first->record));
+                note_full(writer, group->n, segment_record_size(&first->record));
                 return FULL;
         }
         if (has_failed_within(writer, PAUSE_MS))
@@ -261,10 +273,8 @@ spool_writer_refuses(struct spool_writer *writer, uint64_t size)
         uint64_t wanted = size > 0 ? size : atomic_load(&writer->too_large);
 
         if (atomic_load(&stats->bytes) + atomic_load(&stats->queued) + wanted > stats->max_bytes) {
-                if (size > 0) {
-                        atomic_fetch_add(&stats->errors[SPOOL_ERROR_FULL], 1);
-                        note_too_large(writer, size);
-                }
+                if (size > 0)
+                        note_full(writer, 1, size);
                 return FULL;
         }
         if (spool_writer_busy_ms(writer) > STUCK_MS)

@@ -184,12 +184,18 @@ def test_gatepostd_8_explains_exactly_the_log_messages_of_the_spool():
 
 
 def test_full_spool_is_counted_and_shown(offline):
-    daemon = offline.daemon(with_spool(offline, spool_max="1MiB")).start()
+    config = with_spool(offline, spool_max="1MiB")
+    config["admin"]["listen"] = f"127.0.0.1:{offline.port()}"
+    daemon = offline.daemon(config).start()
     large = b'{"event":"invoice.accepted","note":"%s"}' % (b"x" * 700_000)
     assert daemon.post(Delivery(large)).status == 200 and daemon.post(Delivery(large)).status == 503
     assert daemon.metric("gatepost_spool_errors_total", error="full") >= 1
     assert daemon.metric("gatepost_spool_written_total") == 1
     assert re.search(r"^  errors: (\d+), full \1$", text_of(offline, daemon), re.M)
+    line = daemon.wait_for_log(" error the spool is full; deliveries are answered 503 spool_max=1048576 bytes=")
+    assert re.search(r" bytes=7\d{5} last_size=7\d{5} n=1$", line), line
+    done = offline.gatepost("doctor", "--no-send", config=daemon.config.directory / f"{daemon.name}.conf")
+    assert "it had no room since gatepostd was started" in " ".join(done.stdout.split()) and "it failed" not in done.stdout, done.stdout
 
 
 def readiness(daemon):
