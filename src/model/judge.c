@@ -264,17 +264,24 @@ decide_by_body(struct judge *judge, const struct record *record, enum decode_res
                 verdict->subject = decoded->subject;
 }
 
-int
-judge_decide_body(struct judge *judge, const struct record *record, struct verdict *verdict)
+/* Decode the body by the rules of the verdict, and decide. Returns 0, or -1 if memory fails. */
+static int
+decode_and_decide(struct judge *judge, const struct record *record, struct verdict *verdict)
 {
         enum decode_result result;
 
-        memset(verdict, 0, sizeof(*verdict));
-        verdict->rules = find_rules(judge, record->source);
         if (decoder_run(judge->decoder, verdict->rules, record->body, &judge->decoded, &result) != 0)
                 return -1;
         decide_by_body(judge, record, result, verdict);
         return 0;
+}
+
+int
+judge_decide_body(struct judge *judge, const struct record *record, struct verdict *verdict)
+{
+        memset(verdict, 0, sizeof(*verdict));
+        verdict->rules = find_rules(judge, record->source);
+        return decode_and_decide(judge, record, verdict);
 }
 
 /* Verify the record if its source has keys, and quarantine it if it is not genuine. */
@@ -384,7 +391,7 @@ decide_new(struct judge *judge, const struct dedup *dedup, const struct record *
                            shown_len(record->replay_of), record->replay_of.data);
                 return 0;
         }
-        return was_spooled_too_long(dedup, record, verdict) ? 0 : judge_decide_body(judge, record, verdict);
+        return was_spooled_too_long(dedup, record, verdict) ? 0 : decode_and_decide(judge, record, verdict);
 }
 
 int
