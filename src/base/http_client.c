@@ -86,7 +86,7 @@ set_connection(CURL *curl, const struct http_client_request *request)
         if (request->ca_file != NULL) {
                 (void)curl_easy_setopt(curl, CURLOPT_CAINFO, request->ca_file);
                 (void)curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
-        } else if (system_file != NULL) {
+        } else if (system_file != NULL && *system_file != '\0') {
                 (void)curl_easy_setopt(curl, CURLOPT_CAINFO, system_file);
         }
         if (request->allows_any_name)
