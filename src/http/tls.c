@@ -298,8 +298,7 @@ reason_of(const SSL *session, int in_handshake, unsigned long code)
                 return X509_verify_cert_error_string(verified);
         if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_HTTP_REQUEST)
                 return "a client spoke HTTP without TLS; its URL, or the proxy before this receiver, must "
-                       "use "
-                       "https";
+                       "use https";
         return reason == NULL ? "the client has gone" : reason;
 }
 

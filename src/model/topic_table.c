@@ -100,8 +100,7 @@ check_pattern(const char *pattern, struct error *error)
         if (star != NULL && (star[1] != '\0' || star - pattern < 2 || star[-1] != '.'))
                 return error_set(error,
                                  "'%.64s': a pattern is the first words of a kind and .*, such as invoice.*; "
-                                 "there is none "
-                                 "for all kinds",
+                                 "there is none for all kinds",
                                  pattern);
         return 0;
 }
