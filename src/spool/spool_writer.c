@@ -251,6 +251,7 @@ spool_writer_free(struct spool_writer *writer)
         pthread_mutex_unlock(&writer->mutex);
         process_join(writer->thread, "spool");
         segment_writer_free(writer->segment);
+        log_flood_end(&writer->full);
         free(writer);
 }
 
