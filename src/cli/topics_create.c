@@ -151,11 +151,11 @@ validate_all(const struct config *config, rd_kafka_t *client, const struct topic
         only_check.only_check = 1;
         for (size_t i = 0; i < n; i++) {
                 struct error error;
-                int result =
+                enum topics_created result =
                     topics_create(client, config, &needs[i], &only_check, KAFKA_ACCESS_TIMEOUT_MS, &error);
 
-                if (result < 0)
-                        status = command_fail(result == -2 ? EX_NOPERM : EX_UNAVAILABLE, "%s: %s",
+                if (result == TOPICS_DENIED || result == TOPICS_FAILED)
+                        status = command_fail(result == TOPICS_DENIED ? EX_NOPERM : EX_UNAVAILABLE, "%s: %s",
                                               needs[i].name, error.text);
         }
         if (status == EX_NOPERM)
@@ -179,13 +179,14 @@ create_all(const struct config *config, rd_kafka_t *client, const struct topic_s
         is_valid = status == 0;
         for (size_t i = 0; i < n && is_valid; i++) {
                 struct error error;
-                int is_new =
+                enum topics_created result =
                     topics_create(client, config, &needs[i], settings, KAFKA_ACCESS_TIMEOUT_MS, &error);
 
-                if (is_new < 0) {
+                if (result == TOPICS_DENIED || result == TOPICS_FAILED) {
                         status = command_fail(EX_UNAVAILABLE, "%s: %s", needs[i].name, error.text);
                 } else {
-                        printf("%-40s %s\n", needs[i].name, is_new ? "created" : "exists, unchanged");
+                        printf("%-40s %s\n", needs[i].name,
+                               result == TOPICS_CREATED ? "created" : "exists, unchanged");
                         (void)fflush(stdout);
                 }
         }

@@ -256,7 +256,7 @@ configure_for_use(rd_kafka_NewTopic_t *topic, const struct config *config, enum 
 }
 
 /* Send the request, and read its single result. */
-static int
+static enum topics_created
 create(rd_kafka_t *client, rd_kafka_NewTopic_t *topic, int only_check, int timeout_ms, struct error *error)
 {
         rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_CREATETOPICS);
@@ -286,27 +286,29 @@ create(rd_kafka_t *client, rd_kafka_NewTopic_t *topic, int only_check, int timeo
         rd_kafka_queue_destroy(queue);
         rd_kafka_AdminOptions_destroy(options);
         if (err == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
-                return 0;
+                return TOPICS_EXISTS;
         if (client_is_denied(err))
-                return -2;
-        return err == RD_KAFKA_RESP_ERR_NO_ERROR ? 1 : -1;
+                return TOPICS_DENIED;
+        return err == RD_KAFKA_RESP_ERR_NO_ERROR ? TOPICS_CREATED : TOPICS_FAILED;
 }
 
-int
+enum topics_created
 topics_create(rd_kafka_t *client, const struct config *config, const struct topic_need *need,
               const struct topic_settings *settings, int timeout_ms, struct error *error)
 {
         char reason[256] = "";
         rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(need->name, settings->partitions,
                                                            settings->replicas, reason, sizeof(reason));
-        int result;
+        enum topics_created result = TOPICS_FAILED;
 
-        if (topic == NULL)
-                return error_set(error, "%s", reason);
+        if (topic == NULL) {
+                (void)error_set(error, "%s", reason);
+                return TOPICS_FAILED;
+        }
         if (configure_for_use(topic, config, need->use, settings))
                 result = create(client, topic, settings->only_check, timeout_ms, error);
         else
-                result = error_set(error, "cannot set its settings");
+                (void)error_set(error, "cannot set its settings");
         rd_kafka_NewTopic_destroy(topic);
         return result;
 }

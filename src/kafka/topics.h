@@ -63,12 +63,19 @@ struct topic_settings {
 int topics_default_settings(rd_kafka_t *client, struct topic_settings *settings, int timeout_ms,
                             struct error *error) MUST_CHECK;
 
+enum topics_created {
+        TOPICS_CREATED, /* or it could be, if only_check is set */
+        TOPICS_EXISTS,
+        TOPICS_DENIED, /* this account may not create it */
+        TOPICS_FAILED,
+};
+
 /**
  * topics_create(client, config, need, settings, timeout_ms, error):
- * Create a topic with the settings for its use. Returns 1 when it was created, or could be; 0 when it exists
- * already; -1 with the reason; -2 likewise, when this account may not create it.
+ * Create a topic with the settings for its use. Unless it was created or exists, error has the reason.
  */
-int topics_create(rd_kafka_t *client, const struct config *config, const struct topic_need *need,
-                  const struct topic_settings *settings, int timeout_ms, struct error *error) MUST_CHECK;
+enum topics_created topics_create(rd_kafka_t *client, const struct config *config,
+                                  const struct topic_need *need, const struct topic_settings *settings,
+                                  int timeout_ms, struct error *error) MUST_CHECK;
 
 #endif
