@@ -50,21 +50,6 @@ doctor_spool_is_private(const struct json_value *spool)
         return !doctor_spool_is_at(spool, path);
 }
 
-/*
- * Number of failures of the spool since the daemon was started, without those that check_place() explains;
- * and of those for want of room.
- */
-static double
-failures(const struct doctor *doctor, double *n_full)
-{
-        const struct json_value *errors = json_tree_get(json_tree_get(doctor->status, "spool"), "errors");
-
-        *n_full = errors == NULL ? 0 : status_number(errors, "full");
-        if (errors == NULL)
-                return 0;
-        return status_sum(errors) - (is_displaced(doctor) ? status_number(errors, "place") : 0);
-}
-
 /* Return the path of the spool: the daemon's own, which the present file may have changed. */
 static const char *
 place_of(const struct doctor *doctor)
@@ -200,7 +185,10 @@ check_left(struct doctor *doctor)
 static void
 check_use(struct doctor *doctor)
 {
-        double n_full, n = failures(doctor, &n_full);
+        const struct json_value *errors = json_tree_get(json_tree_get(doctor->status, "spool"), "errors");
+        double n_full = status_number(errors, "full");
+        double n_explained = is_displaced(doctor) ? status_number(errors, "place") : 0; /* by check_place() */
+        double n_other = status_sum(errors) - n_full - n_explained;
 
         if (n_full > 0) {
                 begin(doctor);
@@ -209,12 +197,12 @@ check_use(struct doctor *doctor)
                             "answered 503, so that the service sends them again: raise spool_max if the disk "
                             "has room; if \"No space left on device\" is in journalctl -u @UNIT@, make room");
         }
-        if (n > n_full) {
+        if (n_other > 0) {
                 begin(doctor);
                 doctor_warn(doctor,
                             "it failed %.0f times since gatepostd was started, and deliveries that came then "
                             "were answered 503: journalctl -u @UNIT@ says why; was the directory moved?",
-                            n - n_full);
+                            n_other);
         }
         if (of(doctor, "spoolingSinceSeconds") > 0) {
                 begin(doctor);
