@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/directory.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -70,6 +71,19 @@ take_stock(struct spool *spool, const char *path, struct error *error)
         return 0;
 }
 
+/*
+ * Return the number of the first segment of this process. It is the time in milliseconds, unless a number in
+ * the directory is larger: a number must not be used again when the segments were moved elsewhere, where a
+ * second one of the same name would replace the first.
+ */
+static uint64_t
+first_number(const struct spool *spool)
+{
+        uint64_t now = (uint64_t)clock_now_ms();
+
+        return now > spool->old ? now : spool->old + 1;
+}
+
 struct spool *
 spool_open(const char *path, uint64_t max_bytes, struct error *error)
 {
@@ -82,7 +96,7 @@ spool_open(const char *path, uint64_t max_bytes, struct error *error)
         if (spool->directory != NULL)
                 identify(spool);
         if (spool->directory != NULL && take_stock(spool, path, error) == 0)
-                spool->writer = spool_writer_new(spool->directory, &spool->stats, spool->old + 1, error);
+                spool->writer = spool_writer_new(spool->directory, &spool->stats, first_number(spool), error);
         if (spool->writer != NULL)
                 return spool;
         spool_close(spool);

@@ -308,3 +308,17 @@ def test_damaged_segment_is_reported(offline, browser):
     with opened(browser, daemon) as tab:
         causes = tab.value("[...document.querySelectorAll('#causes li')].map((each) => each.textContent)")
         assert "1 segment of the spool damaged" in causes
+
+
+def test_segments_moved_away_to_make_room_replace_none_of_an_earlier_time(offline, tmp_path):
+    daemon = offline.daemon(with_spool(offline))
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for _ in range(3):
+        daemon.start()
+        assert daemon.post(Delivery()).status == 200
+        daemon.stop()
+        for path in (daemon.config.directory / "spool").glob("*.spool"):
+            path.rename(moved / path.name)
+    done = offline.gatepost("spool", "check", moved)
+    assert done.returncode == 0 and done.stdout.startswith("3 segments: 3 readable records, "), done

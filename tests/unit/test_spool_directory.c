@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/directory.h"
 #include "disk.h"
 #include "logged.h"
@@ -205,28 +206,51 @@ START_TEST(test_renamed_directory_is_noticed)
 }
 END_TEST
 
-/* A segment that was put aside keeps its number, so that another one cannot be put aside over it. */
-START_TEST(test_numbers_of_damaged_segments_are_not_reused)
+/* Open the spool, store a delivery, and close it. Return the number of the last segment. */
+static uint64_t
+store_one(void)
 {
         struct spool_listing listing;
         struct spool_inbox inbox;
         struct spool_item item = {.item.record = {.received_ms = 1, .fields = {"x", 1}, .body = {"body", 4}},
                                   .inbox = &inbox};
-        struct spool *spool;
         struct error error;
+        struct spool *spool = spool_open(path, UINT64_C(1) << 30, &error);
+        uint64_t number;
 
-        make("0000000000000005.spool", "");
-        ck_assert_int_eq(spool_directory_put_aside(directory, 5), 0);
-        spool = spool_open(path, UINT64_C(1) << 30, &error);
         ck_assert_ptr_nonnull(spool);
         spool_inbox_init(&inbox, -1);
         spool_writer_put(spool_writer(spool), &item);
         spool_close(spool);
         list(&listing);
         ck_assert_uint_eq(listing.n_segments, 1);
-        ck_assert_uint_eq(listing.segments[0].number, 6);
-        ck_assert_uint_eq(listing.n_damaged, 1);
+        number = listing.segments[0].number;
+        ck_assert_uint_eq(listing.last, number);
         spool_listing_free(&listing);
+        return number;
+}
+
+/* A segment that was put aside keeps its number, so that another one cannot be put aside over it. */
+START_TEST(test_numbers_of_damaged_segments_are_not_reused)
+{
+        make("3000000000000005.spool", "");
+        ck_assert_int_eq(spool_directory_put_aside(directory, UINT64_C(0x3000000000000005)), 0);
+        ck_assert_uint_eq(store_one(), UINT64_C(0x3000000000000006));
+}
+END_TEST
+
+/* To make room, segments are moved elsewhere: those of several processes into one directory. */
+START_TEST(test_numbers_of_moved_segments_are_not_reused)
+{
+        int64_t begun_ms = clock_now_ms();
+        uint64_t first = store_one();
+        char name[SPOOL_NAME_SIZE];
+
+        ck_assert_uint_ge(first, (uint64_t)begun_ms);
+        drop(spool_directory_name(first, name));
+        while (clock_now_ms() <= (int64_t)first)
+                clock_sleep_ms(1);
+        ck_assert_uint_gt(store_one(), first);
 }
 END_TEST
 
@@ -294,6 +318,7 @@ suite_spool_directory(void)
         tcase_add_test(tcase, test_only_regular_files_are_segments);
         tcase_add_test(tcase, test_renamed_directory_is_noticed);
         tcase_add_test(tcase, test_numbers_of_damaged_segments_are_not_reused);
+        tcase_add_test(tcase, test_numbers_of_moved_segments_are_not_reused);
         tcase_add_test(tcase, test_name_of_the_directory_is_synced_whoever_created_it);
         tcase_add_test(tcase, test_directory_is_not_created_without_the_one_above);
         suite_add_tcase(suite, tcase);
