@@ -16,17 +16,17 @@ stopping = []
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, lambda *_: stopping.append(True))
 database = sqlite3.connect("events.db")
-database.execute("CREATE TABLE IF NOT EXISTS event (source, id, kind, time, body, PRIMARY KEY (source, id))")
+database.execute("CREATE TABLE IF NOT EXISTS event (source, id, kind, body, PRIMARY KEY (source, id))")
 
 def process(record):
     headers = dict(record.headers() or [])
     if not {"ce_source", "ce_id"} <= headers.keys():
         sys.exit(f"{record.topic()}: the record at offset {record.offset()} is no event: it has no ce_source or ce_id")
     event = from_kafka_event(KafkaMessage(headers, record.key(), record.value()))
-    row = (event.get_source(), event.get_id(), event.get_type(), event.get_time().isoformat(), record.value().decode())
-    if database.execute("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?, ?)", row).rowcount == 1:
+    row = (event.get_source(), event.get_id(), event.get_type(), record.value().decode())
+    if database.execute("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?)", row).rowcount == 1:
         # A new event: process it here, in the same transaction. event.get_data() is the body as a dictionary.
-        print(event.get_source(), event.get_id(), event.get_type(), record.value().decode(), flush=True)
+        print(*row, flush=True)
 
 settings = {"bootstrap.servers": brokers, "group.id": group, "isolation.level": "read_committed",
             "enable.auto.commit": False, "auto.offset.reset": "earliest"}

@@ -400,11 +400,29 @@ def test_python_consumers_process_events_exactly_once_across_rebalances_and_cras
     assert topic.is_processed()
 
 
-def test_python_consumer_works_with_the_embedded_broker(python, installation):
+@languages("python", "cloudevents", "node")
+def test_example_works_with_the_embedded_broker(example, installation):
     config = installation.config()
     config["kafka"]["bootstrap.servers"] = "embedded"
     daemon = installation.start(config)
     address = re.search(r"embedded.*?(127\.0\.0\.1:\d+)", daemon.log)[1]
     delivery = daemon.accept(Delivery(event_body()))
-    python.start(address, "bookkeeping", f"{installation.prefix}.invoice.accepted").wait_for(delivery)
-    python.stop()
+    example.start(address, "bookkeeping", f"{installation.prefix}.invoice.accepted").wait_for(delivery)
+    example.stop()
+
+
+def test_python_examples_share_a_database(tmp_path, installation):
+    """The manual prints them one after the other, for one directory and one group."""
+    topic = Topic(installation)
+    deliveries = []
+    for language in ("python", "cloudevents", "python"):
+        program = make(language, tmp_path)
+        program.run = f"{language}{len(deliveries)}"
+        try:
+            deliveries.append(topic.accept())
+            program.start(*topic.arguments()).wait_for(deliveries[-1])
+            program.stop()
+            assert program.printed == [as_printed(deliveries[-1])]
+        finally:
+            program.clean_up()
+    assert program.stored == sorted(as_printed(each) for each in deliveries)

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 
+import confluent_kafka.admin
 import pytest
 
 import waiting
@@ -86,6 +87,9 @@ def test_every_printed_command_works(scratch, broker):
         assert kinds == {"invoice.teleported": "yes", "invoice.acepted": "no"}
         page = re.search(r"The status page: (http://\S+)", output)[1]
         assert "<html" in subprocess.run(["curl", "-sSf", page], capture_output=True, text=True).stdout
+        kafka = re.search(r"For consumers: Kafka is at (\S+),", output)[1]
+        topics = confluent_kafka.admin.AdminClient({"bootstrap.servers": kafka}).list_topics(timeout=30).topics
+        assert "invoicing.invoice.teleported" in topics
     finally:
         subprocess.run(["bash", "-c", commands[-1]], cwd=directory, timeout=120, check=True)
     assert shown["./gatepost status"].startswith("ready")
