@@ -186,8 +186,9 @@ apply(const struct assignment *assignment, const struct position *position, stru
                 return 1;
         if (position->is_uncommitted && position->high > position->low && !partition->is_followed)
                 log_notice(
-                    "the group has no committed offset in this partition: all records in its log are routed "
-                    "partition=%" PRId32 " records=%" PRId64,
+                    "the group has no committed offset in this partition: all records in its log are routed; "
+                    "if the partition was added within dedup_window, repeats of earlier deliveries may be "
+                    "published again partition=%" PRId32 " records=%" PRId64,
                     partition->id, position->high - position->low);
         log_info("%s partition=%" PRId32 " committed=%" PRId64 " reading_from=%" PRId64,
                  partition->is_followed ? "following a partition of another router" : "partition assigned",
