@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/kafka_access.h"
+#include "cli/test_delivery.h"
 #include "kafka/message.h"
 #include "model/release.h"
 
@@ -54,6 +55,10 @@ on_published(const rd_kafka_message_t *message, size_t index, struct error *erro
 
         terminal_progress_step(&audit->progress);
         use = audit_scope_use(audit->plan, message, place.topic, published_at(reading, message, index));
+        /* A router without the source or the secret of a test delivery quarantined it. */
+        if (place.topic == audit->plan->quarantine &&
+            test_delivery_recognises((struct span){message->payload, message->len}))
+                return RANGE_GO_ON;
         if (audit->n_passes == 0) {
                 counts->n_read += use == AUDIT_COMPARE;
                 counts->n_older += use == AUDIT_COUNT_ONLY;

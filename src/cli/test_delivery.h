@@ -8,6 +8,8 @@
 #include "base/http_client.h"
 #include "cli/own_url.h"
 #include "cli/sign.h"
+#include "model/pointer.h"
+#include "model/record.h"
 
 /* How long one waits for its answer. */
 #define TEST_DELIVERY_TIMEOUT_MS 15000
@@ -34,5 +36,17 @@ int test_delivery_send(struct test_delivery *delivery, const struct config_sourc
                        const struct signature_key *key, const struct own_url *to, const char *address,
                        const char *delivery_id, const char *webhook_id) MUST_CHECK;
 void test_delivery_clear(struct test_delivery *delivery);
+
+/*
+ * Make a body with the kind of test deliveries where a source looks for it, never twice the same. The caller
+ * frees it.
+ */
+char *test_delivery_body(const struct pointer *kind);
+
+/*
+ * Return whether a body is from test_delivery_body(), of any source: nothing but a UUID and the kind, both by
+ * a reserved name. So no body of the service is one.
+ */
+int test_delivery_recognises(struct span body);
 
 #endif

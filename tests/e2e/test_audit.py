@@ -9,7 +9,9 @@ import pytest
 
 import waiting
 from audit_side import audit, by_hand, claim_routed, drop_first
+from checkup import by_sockets, examine, file_of
 from load import Load
+from reloading import reload
 from signing import KINDS, Delivery, event_body
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_TEMPFAIL = 64, 65, 66, 69, 75
@@ -141,6 +143,51 @@ def test_unpublished_deliveries_are_lost(installation):
     assert done.stderr.count("lost: ") == 20 and "and 30 more" in done.stderr
     shown = [line.partition("delivery-id ")[2].partition(",")[0] for line in done.stderr.splitlines()[:20]]
     assert set(shown) < {each.delivery_id for each in deliveries} and len(set(shown)) == 20
+
+
+def with_orders(config):
+    return config.source("orders", b"the secret of the orders of the tests", kind="/meta/type")
+
+
+def test_test_deliveries_do_not_count_after_their_source_was_removed(installation):
+    """Genuine deliveries of it do: by the present configuration, they belong to quarantine."""
+    installation.create_topics()
+    config = by_sockets(installation)
+    with_orders(config)
+    daemon = installation.start(config)
+    assert examine(installation, file_of(daemon)).status == 0
+    installation.kafka.append([genuine := Delivery(b'{"meta":{"type":"invoice.accepted"}}')], source="orders")
+    installation.kafka.wait_until_routed()
+    assert [record.delivery_id for record in installation.kafka.read()] == [genuine.delivery_id]
+    assert audit(installation, config=file_of(daemon)).faults == (0, 0, 0)
+    del config.sections["source orders"]
+    reload(daemon)
+    result = audit(installation, config=file_of(daemon))
+    assert result.faults == (1, 0, 1) and set(result.examples) == {("lost", genuine.delivery_id), ("unexpected", genuine.delivery_id)}
+
+
+@pytest.mark.parametrize("released", [False, True], ids=["quarantined", "released"])
+def test_test_deliveries_do_not_count_after_the_router_got_their_source(installation, released):
+    installation.create_topics()
+    receiver_config = installation.config("receiver")
+    with_orders(receiver_config)
+    receiver = installation.start(receiver_config)
+    router = installation.start(installation.config("router"))
+    examine(installation, file_of(receiver), "--to", f"http://{receiver.address}/webhooks/orders")
+    kafka = installation.kafka
+    waiting.until(lambda: kafka.read(kafka.quarantine), 30, "the test deliveries in quarantine")
+    kafka.wait_until_routed()
+    assert audit(installation, config=file_of(router)).report["expected"] == 0
+    with_orders(router.config)
+    reload(router)
+    if released:
+        done = installation.gatepost("quarantine", "release", "--reason", "unknown-source", config=file_of(router))
+        assert done.returncode == 0, done.stderr
+        kafka.wait_until_routed()
+    assert audit(installation, config=file_of(router)).faults == (0, 0, 0)
+    (record, *_) = kafka.read(kafka.quarantine)
+    by_hand(kafka, [dataclasses.replace(record, topic=f"{installation.prefix}.invoice.accepted")])
+    assert audit(installation, config=file_of(router)).faults == (0, 0, 1)
 
 
 def test_uncommitted_records_are_not_expected(installation):
