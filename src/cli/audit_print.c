@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "cli/command.h"
 #include "cli/wrap.h"
 
@@ -190,19 +191,25 @@ print_limits(const struct audit *audit)
                         n_others);
 }
 
-/* Records that are both lost and unexpected may have been published by an earlier configuration. */
+/*
+ * Records that are lost or unexpected may have been published by an earlier configuration. With --since,
+ * audit_scope_use() leaves them out if the time is later than the change by the slack.
+ */
 static void
 print_hint(const struct audit *audit)
 {
         const uint64_t *n_faults = audit->total.n_faults;
+        char wait[NUMBER_TEXT_SIZE];
 
-        if (n_faults[TALLY_LOST] + n_faults[TALLY_UNEXPECTED] > 0)
-                command_note_routers(audit->plan->config);
-        if (n_faults[TALLY_LOST] > 0 && n_faults[TALLY_UNEXPECTED] > 0)
-                fputs("gatepost audit: it decides by the present configuration: if sources, key, kind or "
-                      "[events] were changed, what was published before looks lost and unexpected; audit "
-                      "what came after the change: gatepost audit --since TIME\n",
-                      stderr);
+        if (n_faults[TALLY_LOST] + n_faults[TALLY_UNEXPECTED] == 0)
+                return;
+        command_note_routers(audit->plan->config);
+        fprintf(stderr,
+                "gatepost audit: it decides by the present configuration: if sources, key, kind or [events] "
+                "were changed, what was published before may look lost or unexpected; to audit what came "
+                "later, wait until %s after the change, and use that time or a later one: gatepost audit "
+                "--since TIME\n",
+                number_format_duration((uint64_t)audit->plan->slack_ms, wait));
 }
 
 /* Print how many deliveries were checked, and of which time. */

@@ -34,9 +34,9 @@ class Result:
         return topic
 
 
-def audit(installation, *arguments, config=None, status=0):
+def audit(installation, *arguments, config=None, status=0, environment=None):
     """Run the audit. It must exit with this status, or with 65 if it reports a fault."""
-    done = installation.gatepost("audit", "--json", *arguments, config=config)
+    done = installation.gatepost("audit", "--json", *arguments, config=config, environment=environment)
     assert done.stdout, done.stderr
     result = Result(done.returncode, json.loads(done.stdout), done.stderr)
     is_faulty = any(result.faults) or result.deliveries["deletedBeforeRouting"]
