@@ -127,6 +127,7 @@ void doctor_check_topics(struct doctor *doctor);
 void doctor_check_listeners(struct doctor *doctor);
 void doctor_check_daemon(struct doctor *doctor);
 void doctor_check_delivery(struct doctor *doctor);
+void doctor_check_proxy(struct doctor *doctor);
 void doctor_check_partitions(struct doctor *doctor);
 void doctor_check_clock(struct doctor *doctor);
 void doctor_check_service(struct doctor *doctor);

@@ -334,7 +334,7 @@ take_connection(struct head *head, const struct head_field *field)
         }
 }
 
-/* Interpret the fields that concern framing and the connection; their names differ in length. */
+/* Interpret the fields that concern framing, the connection and the client; their names differ in length. */
 static int
 take_field(struct head *head, const struct head_field *field, struct head_fault *fault)
 {
@@ -355,6 +355,10 @@ take_field(struct head *head, const struct head_field *field, struct head_fault 
                 return 0;
         case sizeof("Content-Length") - 1:
                 return field_is(field, "Content-Length") ? take_length(head, field, fault) : 0;
+        case sizeof("X-Forwarded-For") - 1:
+                if (field_is(field, "X-Forwarded-For"))
+                        head->is_forwarded = 1;
+                return 0;
         case sizeof("Transfer-Encoding") - 1:
                 if (!field_is(field, "Transfer-Encoding"))
                         return 0;

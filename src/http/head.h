@@ -47,6 +47,7 @@ struct head {
         uint8_t expects_continue; /* Expect: 100-continue */
         uint8_t closes;           /* Connection lists close */
         uint8_t keeps_alive;      /* Connection lists keep-alive */
+        uint8_t is_forwarded;     /* it has X-Forwarded-For */
 
         /* Private to head.c: */
         uint8_t n_hosts;

@@ -52,12 +52,10 @@ find_client(const struct http_request *request, const struct connection *connect
         const struct http_trust *trust = &connection->all->limits.trust;
         struct forwarded_list list;
 
-        if (!forwarded_trusts(trust, &connection->client, connection->is_unix))
+        if (!request->head.is_forwarded || !forwarded_trusts(trust, &connection->client, connection->is_unix))
                 return connection->client;
         list.len = 0;
         http_request_headers(request, join_forwarded, &list);
-        if (list.len == 0)
-                return connection->client;
         return forwarded_client(trust, &connection->client, list.text + 1, list.len - 1);
 }
 
@@ -254,6 +252,18 @@ const struct address *
 http_request_client(const struct http_request *request)
 {
         return &request->client;
+}
+
+const struct address *
+http_request_untrusted_proxy(const struct http_request *request)
+{
+        const struct connection *connection = request->connection;
+        const struct http_limits *limits = &request->all->limits;
+
+        if (!request->head.is_forwarded || connection == NULL || limits->requires_proxy ||
+            forwarded_trusts(&limits->trust, &connection->client, connection->is_unix))
+                return NULL;
+        return &connection->client;
 }
 
 const char *

@@ -61,6 +61,13 @@ uint64_t http_request_take_memory(struct http_request *request);
 /* Return the peer, or the client that a trusted proxy named by the PROXY protocol or X-Forwarded-For. */
 const struct address *http_request_client(const struct http_request *request);
 
+/*
+ * Return the peer if it is not a trusted proxy but has sent X-Forwarded-For, so that it is a proxy unless the
+ * sender of the request adds that header; else NULL, also where a proxy names clients by the PROXY protocol.
+ * It has no address on a Unix-domain socket. Call this before http_request_forget().
+ */
+const struct address *http_request_untrusted_proxy(const struct http_request *request);
+
 /* Return the answer's x-request-id: 16 hexadecimal digits. */
 const char *http_request_id(const struct http_request *request);
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "base/address.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/config.h"
@@ -106,6 +107,13 @@ void metrics_count_tests(struct metrics *metrics, uint64_t n);
 /* Return the lists of the last refused requests and of the last quarantined records. */
 struct recent *metrics_recent_refusals(struct metrics *metrics);
 struct recent *metrics_recent_quarantined(struct metrics *metrics);
+
+/**
+ * metrics_note_untrusted_proxy(metrics, address):
+ * Note that a delivery has come through this proxy, which is no trusted_proxy; no address: on a Unix-domain
+ * socket. Returns 1 the first time.
+ */
+int metrics_note_untrusted_proxy(struct metrics *metrics, const struct address *address) MUST_CHECK;
 
 /* Add a value n times to a histogram. */
 void metrics_observe(struct metrics *metrics, enum metrics_histogram which, uint64_t value, uint64_t n);

@@ -74,6 +74,12 @@ struct metrics_loss {
         counter time_s;
 };
 
+/* The last proxy of a delivery that was no trusted_proxy. */
+struct metrics_proxy {
+        struct address address;
+        int64_t time_s; /* of its last delivery, since the epoch; 0: there was none */
+};
+
 /* The last readings of all histograms, as a ring. For the main thread. */
 struct metrics_window {
         struct histogram_figures slots[METRICS_WINDOW_SLOTS][HISTOGRAM_N];
@@ -103,7 +109,8 @@ struct metrics {
         struct metrics_loss deleted; /* records, before they were routed */
         struct metrics_loss truncations;
         struct metrics_loss added; /* partitions */
-        pthread_mutex_t mutex;     /* protects the partitions */
+        pthread_mutex_t mutex;     /* protects the partitions and the proxy */
+        struct metrics_proxy untrusted_proxy;
         struct metrics_partition *partitions;
         size_t n_partitions;
         counter kafka_reachable;

@@ -231,6 +231,7 @@ put_receiver(struct status_writer *writer)
 
         put_requests(writer);
         put_refusals(writer);
+        metrics_proxy_status(writer);
         put_histogram(writer, "ackSeconds", HISTOGRAM_ACK);
         put_histogram(writer, "verifySeconds", HISTOGRAM_VERIFY);
         metrics_spool_status(writer);

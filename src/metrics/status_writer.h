@@ -5,8 +5,8 @@
 #include "metrics/metrics.h"
 
 /*
- * Writes the JSON of /status, for metrics_status.c, metrics_configuration.c, metrics_router.c and
- * metrics_spool.c.
+ * Writes the JSON of /status, for metrics_status.c, metrics_configuration.c, metrics_proxy.c,
+ * metrics_router.c and metrics_spool.c.
  */
 struct status_writer {
         const struct metrics *metrics;
@@ -33,10 +33,11 @@ void status_writer_figures(struct status_writer *writer, const struct histogram_
                            const struct histogram_figures *figures);
 
 /*
- * Write the member `configuration`; what is known of the router's partitions; the member `spool`, if there is
- * a spool.
+ * Write the member `configuration`; the member `untrustedProxy`; what is known of the router's partitions;
+ * the member `spool`, if there is a spool.
  */
 void metrics_configuration(struct status_writer *writer);
+void metrics_proxy_status(struct status_writer *writer);
 void metrics_router_status(struct status_writer *writer);
 void metrics_spool_status(struct status_writer *writer);
 

@@ -235,15 +235,18 @@ handler_append(struct handler *handler, struct http_request *request)
 {
         const struct progress *progress = http_request_data(request);
         const struct screened *screened = &progress->screened;
+        const struct address *proxy = http_request_untrusted_proxy(request);
         char original[DELIVERY_ID_MAX + 1];
         enum replay_verdict verdict =
             receiver_shared_begin_append(handler->shared, screened->source, &screened->delivery, original);
-        const char *failure =
-            verdict == REPLAY_UNDECIDED
-                ? "another delivery with this signature is being stored; send it again"
-                : appender_append(handler->appender, request, screened,
-                                  verdict == REPLAY_FOUND ? original : NULL, progress->began_ns);
+        const char *failure;
 
+        if (proxy != NULL)
+                receiver_shared_note_proxy(handler->shared, proxy);
+        failure = verdict == REPLAY_UNDECIDED
+                      ? "another delivery with this signature is being stored; send it again"
+                      : appender_append(handler->appender, request, screened,
+                                        verdict == REPLAY_FOUND ? original : NULL, progress->began_ns);
         if (failure != NULL)
                 refuse_for_now(handler, request, screened, failure);
 }

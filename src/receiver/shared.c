@@ -362,6 +362,18 @@ receiver_shared_refused(struct receiver_shared *shared, const struct receiver_re
                 log_refused(account, refused);
 }
 
+void
+receiver_shared_note_proxy(const struct receiver_shared *shared, const struct address *proxy)
+{
+        char text[ADDRESS_TEXT_SIZE];
+
+        if (metrics_note_untrusted_proxy(shared->metrics, proxy))
+                log_warning(
+                    "deliveries come through a proxy that is no trusted_proxy; X-Forwarded-For is ignored "
+                    "proxy=%s remedy=\"set trusted_proxy to it, or to the network of your proxies\"",
+                    address_is_none(proxy) ? "unix" : address_format(proxy, text));
+}
+
 int
 receiver_shared_may_check_stale(struct receiver_shared *shared, uint64_t bytes, int64_t now_us)
 {

@@ -111,6 +111,9 @@ void receiver_shared_refused(struct receiver_shared *shared, const struct receiv
 void receiver_shared_closed(const struct receiver_shared *shared, enum http_end end, const char *reason,
                             const struct address *client);
 
+/* A genuine delivery has come through a proxy that is no trusted_proxy: note it, and log the first one. */
+void receiver_shared_note_proxy(const struct receiver_shared *shared, const struct address *proxy);
+
 /**
  * receiver_shared_may_check_stale(shared, bytes, now_us):
  * Whether to spend time on hashing a body for a delivery that is refused as stale anyway: up to 8 MiB a

@@ -59,9 +59,9 @@ def test_mistake_in_the_configuration(offline):
     config["receiver"]["ack_timout"] = "8s"
     checkup = examine(offline, config)
     expect(checkup, EX_CONFIG, "configuration ", "did you mean ack_timeout?", "gatepost -c ", " check lists")
-    assert checkup.having("-") == ["- 13 steps skipped: they need a valid configuration"]
+    assert checkup.having("-") == ["- 14 steps skipped: they need a valid configuration"]
     document = json.loads("\n".join(examine(offline, config, "--json").lines))
-    assert [step["result"] for step in document["steps"]] == ["failed"] + ["skipped"] * 13
+    assert [step["result"] for step in document["steps"]] == ["failed"] + ["skipped"] * 14
 
 
 def test_missing_secret_is_made_by_a_command(offline):
