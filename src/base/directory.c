@@ -28,6 +28,19 @@ sync_above(const char *path)
         return result;
 }
 
+int
+directory_fail(struct error *error, const char *what, const char *path, int reason)
+{
+        static const int mistakes[] = {ENOENT, ENOTDIR, EISDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG};
+
+        (void)error_set(error, "cannot %s %s: %s%s", what, path, strerror(reason),
+                        unit_remedy_for_directory(path, reason));
+        for (size_t i = 0; i < ARRAY_LEN(mistakes); i++)
+                error->is_mistake |= reason == mistakes[i];
+        errno = reason;
+        return -1;
+}
+
 /* A directory that exists may be new as well: its creator may have died before the sync. */
 int
 directory_make(const char *path, struct error *error)
@@ -35,10 +48,9 @@ directory_make(const char *path, struct error *error)
         int is_new = mkdir(path, 0700) == 0;
 
         if (!is_new && errno != EEXIST)
-                return error_set(error, "cannot create the directory %s: %s%s", path, strerror(errno),
-                                 unit_remedy_for_directory(path, errno));
+                return directory_fail(error, "create the directory", path, errno);
         if (sync_above(path) != 0 && is_new)
-                return error_set(error, "cannot sync the directory above %s: %s", path, strerror(errno));
+                return directory_fail(error, "sync the directory above", path, errno);
         return 0;
 }
 

@@ -6,6 +6,14 @@
 
 /* Directories in which one process keeps files. */
 
+/**
+ * directory_fail(error, what, path, reason):
+ * Set the error: "cannot <what> <path>: ", this errno and the remedy. It is a mistake if the directory or a
+ * file in it is missing, of another kind or of another user; it is none if that may pass, such as a full
+ * disk. Return -1 and keep errno.
+ */
+int directory_fail(struct error *error, const char *what, const char *path, int reason);
+
 /*
  * Create a directory that does not exist, with mode 0700, so that it survives a power failure. Return 0, or
  * -1 with the reason.

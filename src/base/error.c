@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <openssl/err.h>
 
@@ -13,22 +14,24 @@ error_set(struct error *error, const char *format, ...)
         va_start(args, format);
         (void)vsnprintf(error->text, sizeof(error->text), format, args);
         va_end(args);
+        error->is_mistake = 0;
         return -1;
 }
 
 int
 error_prefix(struct error *error, const char *format, ...)
 {
-        const struct error reason = *error;
+        char reason[sizeof(error->text)];
         va_list args;
         size_t len;
 
+        memcpy(reason, error->text, sizeof(reason));
         va_start(args, format);
         (void)vsnprintf(error->text, sizeof(error->text), format, args);
         va_end(args);
         for (len = 0; error->text[len] != '\0'; len++)
                 ;
-        (void)snprintf(error->text + len, sizeof(error->text) - len, ": %s", reason.text);
+        (void)snprintf(error->text + len, sizeof(error->text) - len, ": %s", reason);
         return -1;
 }
 

@@ -15,7 +15,6 @@
 #include "base/directory.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/unit.h"
 #include "dedup/run_writer.h"
 
 #define KEY "key"
@@ -60,7 +59,7 @@ get_key(struct state_directory *directory, struct error *error)
         int is_whole;
 
         if (fd < 0 && errno != ENOENT)
-                return error_set(error, "cannot open %s/" KEY ": %s", directory->path, strerror(errno));
+                return directory_fail(error, "open the file " KEY " in", directory->path, errno);
         is_whole =
             fd >= 0 && read(fd, directory->key, STATE_KEY_SIZE) == STATE_KEY_SIZE && read(fd, &more, 1) == 0;
         if (fd >= 0)
@@ -71,7 +70,7 @@ get_key(struct state_directory *directory, struct error *error)
                 log_warning("the key in the state directory has another size than 32 bytes and is replaced; "
                             "the dedup table is read from the log");
         if (make_key(directory) != 0)
-                return error_set(error, "cannot write %s/" KEY ": %s", directory->path, strerror(errno));
+                return directory_fail(error, "write the file " KEY " in", directory->path, errno);
         return 0;
 }
 
@@ -85,15 +84,13 @@ open_directory(struct state_directory *directory, const char *topic, struct erro
                 return -1;
         directory->fd = open(directory->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (directory->fd < 0)
-                return error_set(error, "cannot open the directory %s: %s%s", directory->path,
-                                 strerror(errno), unit_remedy_for_directory(directory->path, errno));
+                return directory_fail(error, "open the directory", directory->path, errno);
         directory->lock = directory_lock(directory->fd);
         if (directory->lock < 0)
                 return errno == EWOULDBLOCK
                            ? error_set(error, "%s is in use by another process: give each router its own",
                                        directory->path)
-                           : error_set(error, "cannot lock %s by its file lock: %s%s", directory->path,
-                                       strerror(errno), unit_remedy_for_directory(directory->path, errno));
+                           : directory_fail(error, "lock the file lock in", directory->path, errno);
         if (get_key(directory, error) != 0)
                 return -1;
         if (HMAC(EVP_sha256(), directory->key, STATE_KEY_SIZE, (const unsigned char *)topic, strlen(topic),

@@ -14,7 +14,6 @@
 #include "base/directory.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/unit.h"
 
 #define SUFFIX ".spool"
 #define DAMAGED ".damaged"
@@ -37,8 +36,7 @@ take_lock(struct spool_directory *directory, struct error *error)
                                  "%s is in use by another process: a running gatepostd, which drains it "
                                  "itself, or gatepost spool drain",
                                  directory->path);
-        return error_set(error, "cannot lock %s by its file lock: %s%s", directory->path, strerror(errno),
-                         unit_remedy_for_directory(directory->path, errno));
+        return directory_fail(error, "lock the file lock in", directory->path, errno);
 }
 
 struct spool_directory *
@@ -50,8 +48,7 @@ spool_directory_open(const char *path, int exclusive, struct error *error)
         directory->path = mem_strdup(path);
         directory->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (directory->fd < 0)
-                (void)error_set(error, "cannot open the directory %s: %s%s", path, strerror(errno),
-                                unit_remedy_for_directory(path, errno));
+                (void)directory_fail(error, "open the directory", path, errno);
         else if (!exclusive || take_lock(directory, error) == 0)
                 return directory;
         spool_directory_close(directory);

@@ -1,11 +1,13 @@
-"""A directory of the daemon's on a read-only file system, as ProtectSystem=strict of the units makes all but their own."""
+"""A directory of the daemon's on a read-only file system, as ProtectSystem=strict of the units makes all but their own, or on a full one."""
 
 import pytest
 
+EX_OSERR = 71  # after which the units restart it
+DIRECTORIES = pytest.mark.parametrize("section, option", [("receiver", "spool"), ("router", "state")])
 
-@pytest.mark.parametrize("exists", [True, False])
-@pytest.mark.parametrize("section, option, status", [("receiver", "spool", 71), ("router", "state", 78)])
-def test_start_names_the_remedy(installation, section, option, status, exists):
+
+def end(installation, section, option, mount, exists=False):
+    """The log of a daemon that cannot use its directory on a disk that these commands mount."""
     config = installation.config(section)
     installation.create_topics()
     disk = installation.directory / "disk"
@@ -14,7 +16,19 @@ def test_start_names_the_remedy(installation, section, option, status, exists):
     if exists:
         (disk / option).mkdir(0o700)
     daemon = installation.daemon(config)
-    daemon.wrapper = ["unshare", "--mount", "sh", "-ec", f'mount --bind {disk} {disk}; mount -o remount,bind,ro {disk}; exec "$@"', "sh"]
+    daemon.wrapper = ["unshare", "--mount", "sh", "-ec", f'{mount.format(disk)}; exec "$@"', "sh"]
     daemon.launch()
-    daemon.wait_for_exit(status)
-    assert "Read-only file system; if a systemd unit runs gatepostd, create the directory for its user and name it in ReadWritePaths=" in daemon.log
+    daemon.wait_for_exit(EX_OSERR)
+    return daemon.log
+
+
+@pytest.mark.parametrize("exists", [True, False])
+@DIRECTORIES
+def test_start_names_the_remedy(installation, section, option, exists):
+    log = end(installation, section, option, "mount --bind {0} {0}; mount -o remount,bind,ro {0}", exists)
+    assert "Read-only file system; if a systemd unit runs gatepostd, create the directory for its user and name it in ReadWritePaths=" in log
+
+
+@DIRECTORIES
+def test_full_disk_is_no_configuration_error(installation, section, option):
+    assert "No space left on device" in end(installation, section, option, "mount -t tmpfs -o nr_inodes=1 none {0}")

@@ -200,7 +200,7 @@ def test_directory_in_use_is_refused(installation, routed):
     second.sections["gatepost"]["instance"] = "second"
     daemon = installation.daemon(second)
     daemon.launch()
-    daemon.wait_for_exit(78)
+    daemon.wait_for_exit(71)
     assert "is in use by another process" in daemon.log
 
 
