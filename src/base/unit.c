@@ -24,6 +24,18 @@ static const struct unit_hiding hidings[] = {
     HIDING("/var/tmp", 1, "PrivateTmp="),
 };
 
+#define MADE(directory) \
+        { \
+                directory, \
+                    "; systemd, which makes " directory \
+                    ", does not run here: mount a volume there, or create it for the user of gatepostd" \
+        }
+
+static const struct {
+        const char *directory;
+        const char *remedy; /* without systemd */
+} made[] = {MADE(STATE_DIRECTORY), MADE(SERVICE_DIRECTORY)};
+
 /* Return an absolute path without empty names, "." and "..", to be freed; the root directory is empty. */
 static char *
 normalize(const char *path)
@@ -115,6 +127,12 @@ unit_runs_this(void)
         return getenv("INVOCATION_ID") != NULL && (pid == NULL || strtol(pid, NULL, 10) == getpid());
 }
 
+int
+unit_manager_runs(void)
+{
+        return access("/run/systemd/system", F_OK) == 0;
+}
+
 /* Return what has hidden a path from this process, or NULL. A closed directory cannot be entered. */
 static const struct unit_hiding *
 find_cause(const char *path, int reason)
@@ -140,6 +158,16 @@ unit_remedy(const char *path, int reason)
         return cause == NULL ? "" : cause->of_file;
 }
 
+const char *
+unit_remedy_without_manager(const char *path)
+{
+        for (size_t i = 0; i < ARRAY_LEN(made) && !unit_manager_runs(); i++) {
+                if (unit_is_below(path, made[i].directory) && access(made[i].directory, F_OK) != 0)
+                        return made[i].remedy;
+        }
+        return "";
+}
+
 /* By ProtectSystem=strict of the units, everything but their own directories is read-only for gatepostd. */
 const char *
 unit_remedy_for_directory(const char *path, int reason)
@@ -149,5 +177,7 @@ unit_remedy_for_directory(const char *path, int reason)
         if (reason == EROFS)
                 return "; if a systemd unit runs gatepostd, create the directory for its user and name it in "
                        "ReadWritePaths= of the unit (systemctl edit UNIT), else mount the disk writable";
+        if (cause == NULL && reason == ENOENT)
+                return unit_remedy_without_manager(path);
         return cause == NULL ? "" : cause->of_directory;
 }

@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "base/unit.h"
 #include "cli/doctor_daemon.h"
-#include "config/directory_check.h"
 #include "config/endpoint.h"
 
 #define DAEMON "gatepostd"

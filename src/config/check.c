@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "config/directory_check.h"
+#include "base/unit.h"
 #include "config/endpoint.h"
 
 /* Return whether the file has such a section, with any argument. */

@@ -66,7 +66,7 @@ check_parent(struct directory_check *check, const char *parent)
         const char *remedy;
 
         if (stat(parent, &status) != 0) {
-                if (errno == ENOENT && strcmp(parent, STATE_DIRECTORY) != 0) {
+                if (errno == ENOENT && (strcmp(parent, STATE_DIRECTORY) != 0 || !unit_manager_runs())) {
                         remedy = unit_remedy_for_directory(parent, ENOENT);
                         (void)error_set(&error, "%.200s: %s%s", parent, strerror(ENOENT),
                                         *remedy == '\0' ? "; create it for the user of gatepostd" : remedy);

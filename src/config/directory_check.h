@@ -11,9 +11,6 @@
  * nothing.
  */
 
-/* The systemd units make it. */
-#define STATE_DIRECTORY "/var/lib/gatepost"
-
 struct directory_check {
         const struct config *config;
         problems_reporter *report;

@@ -5,7 +5,6 @@
 
 #include "base/compiler.h"
 #include "base/unit.h"
-#include "config/directory_check.h"
 
 /* The options that name what gatepostd makes. */
 static const struct {

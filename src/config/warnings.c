@@ -8,7 +8,6 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "base/unit.h"
-#include "config/directory_check.h"
 #include "config/endpoint.h"
 #include "config/hidden_paths.h"
 #include "config/secrets.h"

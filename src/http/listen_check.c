@@ -14,10 +14,8 @@
 
 #include "base/account.h"
 #include "base/mem.h"
+#include "base/unit.h"
 #include "config/endpoint.h"
-
-/* Of the systemd units. */
-#define SERVICE_DIRECTORY "/run/gatepost"
 
 #define DEFAULT_UNPRIVILEGED_PORT 1024
 
@@ -94,15 +92,19 @@ check_inet(const struct config_listen *listen, const struct account *account, st
 static enum listen_verdict
 check_directory(const char *directory, const struct account *account, struct error *error)
 {
+        const char *remedy;
         struct stat st;
+        int reason;
 
         if (stat(directory, &st) != 0) {
-                if (errno == EACCES && account->user != geteuid())
+                reason = errno;
+                if (reason == EACCES && account->user != geteuid())
                         return POSSIBLE; /* this process cannot know */
-                (void)error_set(error, "%s: %s; it must exist before gatepostd starts", directory,
-                                strerror(errno));
+                remedy = reason == ENOENT ? unit_remedy_without_manager(directory) : "";
+                (void)error_set(error, "%s: %s%s", directory, strerror(reason),
+                                *remedy == '\0' ? "; it must exist before gatepostd starts" : remedy);
                 /* /run is empty after each boot, and services make their directories. */
-                return strncmp(directory, "/run/", 5) == 0 && errno == ENOENT ? POSSIBLE_LATER : IMPOSSIBLE;
+                return strncmp(directory, "/run/", 5) == 0 && reason == ENOENT ? POSSIBLE_LATER : IMPOSSIBLE;
         }
         if (!S_ISDIR(st.st_mode)) {
                 (void)error_set(error, "%s is not a directory", directory);
@@ -148,7 +150,7 @@ is_made_by_unit(const struct config_listen *listen)
 
         return strncmp(listen->text, directory, sizeof(directory) - 1) == 0 &&
                strchr(listen->text + sizeof(directory) - 1, '/') == NULL &&
-               access(SERVICE_DIRECTORY, F_OK) != 0;
+               access(SERVICE_DIRECTORY, F_OK) != 0 && unit_manager_runs();
 }
 
 static int

@@ -6,6 +6,7 @@
 #include <sys/statfs.h>
 
 #include "base/log.h"
+#include "base/unit.h"
 #include "config/directory_check.h"
 
 /* Check the file system of a directory. */

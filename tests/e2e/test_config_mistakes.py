@@ -297,7 +297,6 @@ FINE = [
     ("receiver", "listen = 0.0.0.0:8080|trusted_proxy = 192.0.2.1"),
     ("receiver", "trusted_proxy = 127.0.0.0/8|proxy_protocol = required"),
     ("receiver", "listen = [::1]:8443|trusted_proxy = ::/64|proxy_protocol = required"),
-    ("receiver", "listen = unix:/run/gatepost/receiver.sock"),
     ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 1MiB"),
     ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 1MiB|[router]|dedup_window = 2h"),
     ("kafka", f"{SASL}|sasl.mechanism = OAUTHBEARER|enable.sasl.oauthbearer.unsecure.jwt = T"),
@@ -325,10 +324,9 @@ FINE = [
 
 
 def startable(text, directory):
-    """The same configuration on free ports, and with sockets in this directory."""
+    """The same configuration on free ports, and with the spool in this directory."""
     text = re.sub(r"(?m)^(listen ?= ?\S+):(?:80|94)\d\d$", r"\1:0", text)
-    text = re.sub(r"/(?:var/tmp|dev/shm)/gatepost-spool", f"{directory}/spool", text)
-    return text.replace("unix:/run/gatepost/", f"unix:{directory}/")
+    return re.sub(r"/(?:var/tmp|dev/shm)/gatepost-spool", f"{directory}/spool", text)
 
 
 def written(section, added):

@@ -1,0 +1,67 @@
+"""The directories that the systemd units make are missing: it depends on whether systemd will make them."""
+
+import subprocess
+import tempfile
+
+import pytest
+
+from checkup import EX_CONFIG, by_sockets, examine, expect
+from daemon import ENVIRONMENT
+
+ROWS = [("receiver", "spool", "/var/lib/gatepost/spool", ""), ("router", "state", "/var/lib/gatepost/state", ""),
+        ("receiver", "listen", "unix:/run/gatepost/gatepost.sock", "warning: ")]
+NOT_HERE = "does not run here: mount a volume there, or create it for the user of gatepostd"
+
+
+def reason(directory):
+    return f"{directory}: No such file or directory; systemd, which makes {directory}, {NOT_HERE}"
+
+
+def machine(*directories, disk=None):
+    """A command that runs another one where /run and /var/lib have nothing but these directories."""
+    return ["unshare", "--mount", "sh", "-ec", "mount -t tmpfs none /run; " + (f"mount --bind {disk}" if disk else "mount -t tmpfs none") + " /var/lib; "
+            f'mkdir -p /run/lock {" ".join(directories)}; exec "$@"', "sh"]
+
+
+def configured(installation, section, option, value):
+    config = by_sockets(installation)
+    config.sections.setdefault(section, {})[option] = value
+    return config
+
+
+@pytest.mark.parametrize("section, option, value, level", ROWS)
+def test_check_trusts_only_a_systemd_that_runs(installation, section, option, value, level):
+    file = configured(installation, section, option, value).write()
+    (line,) = [number for number, line in enumerate(file.read_text().splitlines(), 1) if line == f"{option} = {value}"]
+    directory = value.removeprefix("unix:").rpartition("/")[0]
+
+    def problems(program, *arguments, directories=()):
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as disk:  # check warns of a spool in memory
+            done = subprocess.run([*machine(*directories, disk=disk), installation.build / program, "-c", file, *arguments], env=ENVIRONMENT,
+                                  capture_output=True, text=True, timeout=60)
+        return done.returncode, [line for line in done.stderr.splitlines() if line.startswith(str(file))]
+    for command in (["gatepost", "check"], ["gatepost", "check", "--strict"], ["gatepostd", "-t"]):
+        status, (problem,) = problems(*command)
+        assert status == (0 if level and "--strict" not in command else EX_CONFIG)
+        assert problem.startswith(f"{file}:{line}: {level}{option}: ") and problem.endswith(reason(directory)), problem
+        for made in ("/run/systemd/system", directory):
+            assert problems(*command, directories=[made]) == (0, []), made
+
+
+@pytest.mark.parametrize("section, option, value", [row[:3] for row in ROWS])
+def test_start_names_the_remedy_and_ends_with_78(installation, section, option, value):
+    config = configured(installation, section, option, value)
+    installation.create_topics()
+    daemon = installation.daemon(config)
+    daemon.wrapper = machine()
+    daemon.launch()
+    daemon.wait_for_exit(EX_CONFIG)
+    assert f"No such file or directory; systemd, which makes {'/run' if option == 'listen' else '/var/lib'}/gatepost, {NOT_HERE}" in daemon.log
+
+
+@pytest.mark.parametrize("section, option, value", [row[:3] for row in ROWS[:2]])
+def test_doctor_has_the_cause_when_gatepostd_does_not_run(installation, section, option, value):
+    config = configured(installation, section, option, value)
+    installation.create_topics()
+    checkup = examine(installation, config, "--no-send", wrapper=machine())
+    expect(checkup, EX_CONFIG, "cause: configuration ", f": {option}: {reason('/var/lib/gatepost')}; remedy: correct it in ")
