@@ -48,12 +48,20 @@ check_writable(struct directory_check *check, const char *path, const struct sta
 static void
 check_readers(struct directory_check *check, const char *path, const struct stat *status)
 {
+        const uid_t user = check->account.user;
+        const unsigned mode = status->st_mode & 07777;
         struct error error;
 
-        if ((status->st_mode & (S_IRWXG | S_IRWXO)) == 0)
+        if ((mode & (S_IRWXG | S_IRWXO)) == 0)
                 return;
-        (void)error_set(&error, "others can open %.200s (mode %04o), which %s; chmod 700 %.200s", path,
-                        (unsigned)status->st_mode & 07777, check->content, path);
+        if (user == status->st_uid || user == 0) /* it can use the directory after that */
+                (void)error_set(&error, "others can open %.200s (mode %04o), which %s; chmod 700 %.200s",
+                                path, mode, check->content, path);
+        else
+                (void)error_set(&error,
+                                "others can open %.200s (mode %04o), which %s; name a subdirectory of it, "
+                                "which gatepostd creates, or chown it to the user of gatepostd and chmod 700",
+                                path, mode, check->content);
         note(check, PROBLEM_WARNING, &error);
 }
 

@@ -695,6 +695,13 @@ def test_spool_that_cannot_be_created_gets_a_warning(unprivileged):
     assert status == 0 and re.search(r"^FILE:4: warning: spool: \S+ is not writable for gatepostd; mount it if it is on a disk of its own, or give it to the user of gatepostd", errors, re.M), errors
 
 
+@pytest.mark.skipif(not UNPRIVILEGED, reason="root owns the directory")
+def test_spool_that_is_of_another_user_is_not_closed_to_gatepostd(unprivileged):
+    status, errors = unprivileged(written("receiver", "spool = DIRECTORY|spool_max = 1MiB"), "gatepost", "check")
+    assert status == 0 and "(mode 0755), which holds bodies; name a subdirectory of it, which gatepostd creates, or chown it " in errors, errors
+    assert "chown it to the user of gatepostd and chmod 700\n" in errors
+
+
 def test_certificates_for_the_service_that_gatepostd_may_not_read(check, unprivileged, authority):
     """Only the command line needs them. A private key in their place is found by those who may read it."""
     certificate, key = authority.issue("service")
