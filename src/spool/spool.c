@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <openssl/rand.h>
+
 #include "base/clock.h"
 #include "base/directory.h"
 #include "base/log.h"
@@ -71,23 +73,30 @@ take_stock(struct spool *spool, const char *path, struct error *error)
         return 0;
 }
 
-/*
- * Return the number of the first segment of this process. It is the time in milliseconds, unless a number in
- * the directory is larger: a number must not be used again when the segments were moved elsewhere, where a
- * second one of the same name would replace the first.
- */
-static uint64_t
-first_number(const struct spool *spool)
-{
-        uint64_t now = (uint64_t)clock_now_ms();
+#define RANDOM_BITS 20
 
-        return now > spool->old ? now : spool->old + 1;
+/*
+ * Find the number of the first segment of this process: the time in milliseconds and random bits, or the next
+ * number if one in the directory is larger. A number must not be used twice, by another receiver neither: the
+ * segments may be moved into one directory, where a second one of the same name would replace the first.
+ */
+static int
+choose_first(const struct spool *spool, uint64_t *first, struct error *error)
+{
+        uint64_t random, number;
+
+        if (RAND_bytes((unsigned char *)&random, sizeof(random)) != 1)
+                return error_set_openssl(error, "there are no random bytes for the numbers of segments");
+        number = (uint64_t)clock_now_ms() << RANDOM_BITS | random >> (64 - RANDOM_BITS);
+        *first = number > spool->old ? number : spool->old + 1;
+        return 0;
 }
 
 struct spool *
 spool_open(const char *path, uint64_t max_bytes, struct error *error)
 {
         struct spool *spool = mem_alloc(sizeof(*spool));
+        uint64_t first = 0;
 
         spool->path = path;
         spool_stats_init(&spool->stats, max_bytes);
@@ -95,8 +104,9 @@ spool_open(const char *path, uint64_t max_bytes, struct error *error)
                 spool->directory = spool_directory_open(path, 1, error);
         if (spool->directory != NULL)
                 identify(spool);
-        if (spool->directory != NULL && take_stock(spool, path, error) == 0)
-                spool->writer = spool_writer_new(spool->directory, &spool->stats, first_number(spool), error);
+        if (spool->directory != NULL && take_stock(spool, path, error) == 0 &&
+            choose_first(spool, &first, error) == 0)
+                spool->writer = spool_writer_new(spool->directory, &spool->stats, first, error);
         if (spool->writer != NULL)
                 return spool;
         spool_close(spool);
