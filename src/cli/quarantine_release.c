@@ -46,7 +46,7 @@ static int
 may_repeat(const char *reason)
 {
         static const enum quarantine_reason all[] = {QUARANTINE_REPLAYED_SIGNATURE,
-                                                     QUARANTINE_CONFLICTING_BODY,
+                                                     QUARANTINE_CONFLICTING_BODY, QUARANTINE_UNVERIFIED,
                                                      QUARANTINE_SPOOLED_TOO_LONG};
 
         for (size_t i = 0; i < ARRAY_LEN(all); i++) {
