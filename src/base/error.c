@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <openssl/err.h>
 
@@ -21,17 +20,16 @@ error_set(struct error *error, const char *format, ...)
 int
 error_prefix(struct error *error, const char *format, ...)
 {
-        char reason[sizeof(error->text)];
+        const struct error reason = *error;
         va_list args;
         size_t len;
 
-        memcpy(reason, error->text, sizeof(reason));
         va_start(args, format);
         (void)vsnprintf(error->text, sizeof(error->text), format, args);
         va_end(args);
         for (len = 0; error->text[len] != '\0'; len++)
                 ;
-        (void)snprintf(error->text + len, sizeof(error->text) - len, ": %s", reason);
+        (void)snprintf(error->text + len, sizeof(error->text) - len, ": %.1000s", reason.text);
         return -1;
 }
 
