@@ -31,12 +31,8 @@ sync_above(const char *path)
 int
 directory_fail(struct error *error, const char *what, const char *path, int reason)
 {
-        static const int mistakes[] = {ENOENT, ENOTDIR, EISDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG};
-
         (void)error_set(error, "cannot %s %s: %s%s", what, path, strerror(reason),
                         unit_remedy_for_directory(path, reason));
-        for (size_t i = 0; i < ARRAY_LEN(mistakes); i++)
-                error->is_mistake |= reason == mistakes[i];
         errno = reason;
         return -1;
 }

@@ -8,9 +8,7 @@
 
 /**
  * directory_fail(error, what, path, reason):
- * Set the error: "cannot <what> <path>: ", this errno and the remedy. It is a mistake if the directory or a
- * file in it is missing, of another kind or of another user; it is none if that may pass, such as a full
- * disk. Return -1 and keep errno.
+ * Set the error: "cannot <what> <path>: ", this errno and the remedy. Return -1 and keep errno.
  */
 int directory_fail(struct error *error, const char *what, const char *path, int reason);
 

@@ -13,7 +13,6 @@ error_set(struct error *error, const char *format, ...)
         va_start(args, format);
         (void)vsnprintf(error->text, sizeof(error->text), format, args);
         va_end(args);
-        error->is_mistake = 0;
         return -1;
 }
 
@@ -29,7 +28,7 @@ error_prefix(struct error *error, const char *format, ...)
         va_end(args);
         for (len = 0; error->text[len] != '\0'; len++)
                 ;
-        (void)snprintf(error->text + len, sizeof(error->text) - len, ": %.1000s", reason.text);
+        (void)snprintf(error->text + len, sizeof(error->text) - len, ": %s", reason.text);
         return -1;
 }
 

@@ -9,7 +9,6 @@
  */
 struct error {
         char text[1024];
-        int is_mistake; /* repeating it fails until somebody corrects the cause; unset by error_set() */
 };
 
 /**

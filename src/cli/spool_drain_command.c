@@ -108,7 +108,7 @@ check_topic(const struct config *config)
         const struct topic_need need = {config->deliveries_topic, TOPIC_DELIVERIES};
         rd_kafka_t *client = kafka_access_open(config, args.bootstrap);
         struct topic_state state = {0};
-        struct error error = {.text = ""};
+        struct error error = {""};
         int result;
 
         if (client == NULL)

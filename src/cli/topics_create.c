@@ -114,7 +114,7 @@ check_without(const struct config *config, rd_kafka_t *client, const struct topi
               const struct topic_need *needs, size_t n)
 {
         struct topic_state *states = mem_alloc(n * sizeof(*states)), defaults = {0};
-        struct error error = {.text = "no broker has it"};
+        struct error error = {"no broker has it"};
         unsigned known = 0;
         int status = 0;
 

@@ -324,7 +324,7 @@ open_daemon(struct daemon *daemon, const struct config *config, struct error *er
                 return EX_CONFIG;
         if (open_events(daemon, error) != 0 || parts_open(&daemon->parts, config, &daemon->activation,
                                                           daemon->base, wake_main_thread, daemon, error) != 0)
-                return error->is_mistake ? EX_CONFIG : EX_OSERR;
+                return EX_OSERR;
         return 0;
 }
 

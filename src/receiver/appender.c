@@ -111,7 +111,7 @@ int
 appender_renew(struct appender *appender)
 {
         int64_t now = clock_monotonic_ms();
-        struct error error, why = {.text = ""};
+        struct error error, why = {""};
         char quoted[LOG_QUOTED_SIZE];
         int is_news;
 
@@ -322,7 +322,7 @@ appender_append(struct appender *appender, struct http_request *request, const s
         struct record_headers list;
         struct pending *pending =
             pending_add(&appender->pending, request, screened, original != NULL, began_ns);
-        struct error error = {.text = "out of memory"};
+        struct error error = {"out of memory"};
 
         if (pending == NULL) {
                 if (original == NULL && screened->source->replay_guard)

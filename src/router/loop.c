@@ -408,7 +408,7 @@ loop_run(struct current *current, const char *bootstrap, struct metrics *metrics
             (config->standby &&
              standby_open(&loop.standby, config, bootstrap, &loop.processor, &error) != 0)) {
                 log_error("cannot start the router reason=%s", log_quote(error.text, quoted));
-                loop.exit_status = error.is_mistake ? EX_CONFIG : EX_OSERR;
+                loop.exit_status = EX_OSERR;
         }
         loop.watch = (struct topic_watch){.config = config,
                                           .finder = loop.assignment.finder,

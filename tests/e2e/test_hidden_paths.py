@@ -13,6 +13,7 @@ from daemon import ENVIRONMENT, assert_no_sanitizer_report
 from installation import BUILD
 from signing import SECRET
 
+EX_OSERR = 71
 HOME = "the systemd unit hides /home from gatepostd (ProtectHome=): move it to "
 AS_UNIT = {"INVOCATION_ID": "0123456789abcdef0123456789abcdef"}
 NOBODY = "setpriv --reuid=65534 --regid=65534 --clear-groups"
@@ -232,7 +233,7 @@ def test_unit_names_the_setting_that_hides_a_directory(place, installation, sect
     daemon.wrapper = ["unshare", "--mount", "sh", "-ec", f'chown -R nobody:nogroup {config.directory}; mount -t tmpfs -o mode=000 none /home; '
                       f'exec {NOBODY} "$@"', "sh"]
     daemon.launch()
-    daemon.wait_for_exit(EX_CONFIG)
+    daemon.wait_for_exit(EX_OSERR)
     assert f"/home/ops/{option}: Permission denied; {HOME}/var/lib/gatepost" in daemon.log
 
 

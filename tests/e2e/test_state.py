@@ -209,7 +209,7 @@ def test_directory_that_cannot_be_created_is_refused(installation):
     config = configure(installation, state=str(installation.directory / "no" / "state"))
     daemon = installation.daemon(config)
     daemon.launch()
-    daemon.wait_for_exit(78)
+    daemon.wait_for_exit(71)
     assert "cannot create the directory" in daemon.log and "no/state" in daemon.log
 
 

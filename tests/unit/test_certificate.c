@@ -144,7 +144,7 @@ static const struct {
 START_TEST(test_certificate_state_depends_on_the_time)
 {
         struct certificate *certificate = read_one(NOW, NOW + 50 * DAY, 0);
-        struct error error = {.text = ""};
+        struct error error = {""};
 
         ck_assert_int_eq(certificate_state(certificate, times[_i].at_s, &error), times[_i].state);
         ck_assert_int_eq(certificate_days_left(certificate, times[_i].at_s), times[_i].days);

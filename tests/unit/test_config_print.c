@@ -118,7 +118,7 @@ END_TEST
 START_TEST(test_json_has_every_value_with_its_line)
 {
         char *text = print(write_more("[receiver]\nmax_body = 2MiB\n"), 1);
-        struct error error = {.text = ""};
+        struct error error = {""};
         struct json_value *rows = json_tree_parse(text, strlen(text), &error);
         int found = 0;
 

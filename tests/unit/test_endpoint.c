@@ -15,7 +15,7 @@ START_TEST(test_service_urls_are_accepted)
         };
 
         for (size_t i = 0; i < ARRAY_LEN(good); i++) {
-                struct error error = {.text = ""};
+                struct error error = {""};
 
                 ck_assert_msg(endpoint_check_url(good[i], &error) == 0, "%s: %s", good[i], error.text);
         }
@@ -38,7 +38,7 @@ START_TEST(test_unencrypted_non_local_url_is_refused)
         };
 
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-                struct error error = {.text = ""};
+                struct error error = {""};
 
                 ck_assert_msg(endpoint_check_url(bad[i], &error) == -1, "%s", bad[i]);
                 ck_assert_msg(strstr(error.text, "API key") != NULL, "%s: %s", bad[i], error.text);
@@ -80,7 +80,7 @@ START_TEST(test_invalid_url_is_refused)
         };
 
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-                struct error error = {.text = ""};
+                struct error error = {""};
 
                 ck_assert_msg(endpoint_check_url(bad[i], &error) == -1, "%s", bad[i]);
                 ck_assert_msg(strstr(error.text, "https") != NULL, "%s: %s", bad[i], error.text);
@@ -117,7 +117,7 @@ START_TEST(test_secret_in_a_url_is_not_shown)
         };
 
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-                struct error error = {.text = ""};
+                struct error error = {""};
 
                 ck_assert_int_eq(endpoint_check_url(bad[i], &error), -1);
                 ck_assert_msg(strstr(error.text, "hidden") == NULL, "%s", error.text);

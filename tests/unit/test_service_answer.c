@@ -96,7 +96,7 @@ START_TEST(test_list_is_found_in_all_supported_forms)
 
         for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
                 struct subscription_views views;
-                struct error error = {.text = ""};
+                struct error error = {""};
 
                 ck_assert_msg(service_answer_list(bodies[i], strlen(bodies[i]), &views, &error) == 0,
                               "%s: %s", bodies[i], error.text);
@@ -151,7 +151,7 @@ START_TEST(test_malformed_list_is_refused)
 
         for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
                 struct subscription_views views;
-                struct error error = {.text = ""};
+                struct error error = {""};
 
                 ck_assert_msg(service_answer_list(bodies[i], strlen(bodies[i]), &views, &error) == -1, "%s",
                               bodies[i]);
