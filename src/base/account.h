@@ -1,6 +1,7 @@
 #ifndef BASE_ACCOUNT_H
 #define BASE_ACCOUNT_H
 
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -24,5 +25,11 @@ struct account account_service(void);
  * is known.
  */
 int account_may_write(const struct account *account, const char *directory, const struct stat *st);
+
+/*
+ * Find the first directory above a path that an account may not enter; of another account than this one as
+ * above. Return 1 and write it, or return 0.
+ */
+int account_find_closed(const struct account *account, const char *path, char directory[PATH_MAX]);
 
 #endif

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/mem.h"
 #include "base/unit.h"
 
@@ -31,8 +33,15 @@ sync_above(const char *path)
 int
 directory_fail(struct error *error, const char *what, const char *path, int reason)
 {
-        (void)error_set(error, "cannot %s %s: %s%s", what, path, strerror(reason),
-                        unit_remedy_for_directory(path, reason));
+        const struct account account = account_this();
+        const char *remedy = unit_remedy_for_directory(path, reason);
+        char closed[PATH_MAX];
+
+        if (reason == EACCES && *remedy == '\0' && account_find_closed(&account, path, closed))
+                (void)error_set(error, "cannot %s %s: %s; its user may not enter %s", what, path,
+                                strerror(reason), closed);
+        else
+                (void)error_set(error, "cannot %s %s: %s%s", what, path, strerror(reason), remedy);
         errno = reason;
         return -1;
 }

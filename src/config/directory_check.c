@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,14 +92,48 @@ check_parent(struct directory_check *check, const char *parent)
         return 1;
 }
 
-char *
-directory_check(struct directory_check *check, const char *path)
+/* Report what keeps gatepostd from the path, unless it need only be created. Returns whether it is so. */
+static int
+is_out_of_reach(struct directory_check *check, const char *path)
 {
-        char *copy = mem_strdup(path), *on = NULL;
-        const char *parent = dirname(copy);
+        const struct unit_hiding *hiding = unit_hiding(path);
+        char closed[PATH_MAX];
         struct error error;
         struct stat status;
 
+        if ((hiding == NULL || hiding->is_own) && account_find_closed(&check->account, path, closed)) {
+                (void)error_set(&error,
+                                "gatepostd may not enter %.200s, which is above it; let its user enter it, "
+                                "for example by chmod o+x %.200s",
+                                closed, closed);
+                note(check, PROBLEM_WARNING, &error);
+        } else if (stat(path, &status) != 0 && errno == ENOENT && lstat(path, &status) == 0) {
+                (void)error_set(&error,
+                                "%.200s is a symbolic link to something that is missing; mount its disk, or "
+                                "create the directory",
+                                path);
+                note(check, PROBLEM_WARNING, &error);
+        } else if (stat(path, &status) != 0 && (errno == ELOOP || errno == ENAMETOOLONG)) {
+                (void)error_set(&error, "%.200s: %s; name another one", path, strerror(errno));
+                note(check, PROBLEM_ERROR, &error);
+        } else {
+                return 0;
+        }
+        return 1;
+}
+
+char *
+directory_check(struct directory_check *check, const char *path)
+{
+        char *copy, *on = NULL;
+        const char *parent;
+        struct error error;
+        struct stat status;
+
+        if (is_out_of_reach(check, path))
+                return NULL;
+        copy = mem_strdup(path);
+        parent = dirname(copy);
         if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
                 check_writable(check, path, &status);
                 check_readers(check, path, &status);

@@ -699,6 +699,36 @@ def test_spool_that_cannot_be_created_gets_a_warning(unprivileged):
     assert status == 0 and re.search(r"^FILE:4: warning: spool: \S+ is not writable for gatepostd; mount it if it is on a disk of its own, or give it to the user of gatepostd", errors, re.M), errors
 
 
+@pytest.mark.skipif(not UNPRIVILEGED, reason="root may enter every directory of the test's user")
+@pytest.mark.parametrize("section, option", [("receiver", "spool"), ("router", "state")])
+@pytest.mark.parametrize("exists", [True, False], ids=["exists", "missing"])
+def test_directory_below_one_that_gatepostd_may_not_enter_gets_a_warning(unprivileged, section, option, exists):
+    with tempfile.TemporaryDirectory() as closed:  # has the mode 0700
+        if exists:
+            os.mkdir(f"{closed}/{option}", 0o700)
+            os.chown(f"{closed}/{option}", 65534, 65534)
+        check_closed(unprivileged, section, option, closed)
+
+
+def check_closed(unprivileged, section, option, closed):
+    text = written(section, f"{option} = {closed}/{option}" + ("|spool_max = 1MiB" if option == "spool" else ""))
+    status, errors = unprivileged(text, "gatepost", "check")
+    expected = rf"^FILE:\d+: warning: {option}: gatepostd may not enter {closed}, which is above it; let its user enter it, for example by chmod o\+x {closed}$"
+    assert status == 0 and re.search(expected, errors, re.M), errors
+    if option == "state":
+        return  # its router waits for Kafka first
+    status, log = unprivileged(text, "gatepostd")
+    assert status == EX_OSERR and f"Permission denied; its user may not enter {closed}" in log, log
+
+
+@pytest.mark.parametrize("section, option", [("receiver", "spool"), ("router", "state")])
+def test_link_to_a_directory_that_is_missing_gets_a_warning(check, tmp_path, section, option):
+    (tmp_path / "link").symlink_to("/mnt/disk-that-is-not-there/gatepost")
+    status, problems = check(written(section, f"{option} = {tmp_path}/link" + ("|spool_max = 1MiB" if option == "spool" else "")))
+    assert status == 0 and len(problems) == 1 and problems[0].endswith(
+        f": warning: {option}: {tmp_path}/link is a symbolic link to something that is missing; mount its disk, or create the directory"), problems
+
+
 @pytest.mark.skipif(not UNPRIVILEGED, reason="root owns the directory")
 def test_spool_that_is_of_another_user_is_not_closed_to_gatepostd(unprivileged):
     status, errors = unprivileged(written("receiver", "spool = DIRECTORY|spool_max = 1MiB"), "gatepost", "check")

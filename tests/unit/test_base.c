@@ -1,11 +1,18 @@
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/account.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/dial.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/text.h"
+#include "scratch.h"
 #include "suites.h"
 
 START_TEST(test_hex_round_trip_preserves_bytes)
@@ -214,6 +221,31 @@ START_TEST(test_error_text_can_be_prefixed)
 }
 END_TEST
 
+/* Another account than this one: only the modes are known. */
+START_TEST(test_directory_that_an_account_may_not_enter_is_found)
+{
+        struct account account = {.user = getuid() + 1, .group = getgid() + 1};
+        char found[PATH_MAX], *path;
+        const char *above;
+
+        scratch_setup();
+        above = scratch_path("above");
+        ck_assert_int_eq(chmod(scratch_path("."), 0755), 0);
+        ck_assert_int_eq(mkdir(above, 0755), 0);
+        path = mem_printf("%s/spool", above);
+        ck_assert(!account_find_closed(&account, path, found));
+        ck_assert_int_eq(chmod(above, 0710), 0);
+        ck_assert(account_find_closed(&account, path, found));
+        ck_assert_str_eq(found, above);
+        account.group = getgid();
+        ck_assert(!account_find_closed(&account, path, found));
+        account.user = getuid();
+        ck_assert(!account_find_closed(&account, path, found));
+        free(path);
+        scratch_teardown();
+}
+END_TEST
+
 Suite *
 suite_base(void)
 {
@@ -232,6 +264,7 @@ suite_base(void)
         tcase_add_test(all, test_closest_name_is_found);
         tcase_add_loop_test(all, test_addresses_of_one_family_are_kept, 0, 4);
         tcase_add_test(all, test_error_text_can_be_prefixed);
+        tcase_add_test(all, test_directory_that_an_account_may_not_enter_is_found);
         suite_add_tcase(suite, all);
         return suite;
 }
