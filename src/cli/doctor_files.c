@@ -241,7 +241,8 @@ advise_writing(struct doctor *doctor, const struct identity *identity, const cha
                 doctor_remedy(
                     doctor, "if its file system was mounted writable, see in the kernel's log (dmesg) why it "
                             "is read-only now, and then mount it writable again; else name a directory that "
-                            "is on another one");
+                            "is on another one, and drain a copy of what a spool here has by @GATEPOST@ "
+                            "spool drain");
         else
                 doctor_remedy(doctor,
                               "%sinstall -d -o %s -m 0700 %s%s; %s must be able to enter those above it",

@@ -30,19 +30,19 @@ note(struct directory_check *check, enum problem_level level, const struct error
         directory_check_note(check, level, check->option, check->line, error->text);
 }
 
+/* Only for a directory that is to be created another one is as good: this one may have what was accepted. */
 static void
-check_writable(struct directory_check *check, const char *path, const struct stat *status)
+check_writable(struct directory_check *check, const char *path, const struct stat *status, int is_parent)
 {
         struct error error;
 
         if (account_may_write(&check->account, path, status))
                 return;
-        (void)error_set(
-            &error,
-            "%.200s is not writable for gatepostd; mount it if it is on a disk of its own, or give it "
-            "to the user of gatepostd (chown), or "
-            "use " STATE_DIRECTORY "/%s",
-            path, check->option);
+        (void)error_set(&error,
+                        "%.200s is not writable for gatepostd; mount it if it is on a disk of its own, or "
+                        "give it to the user of gatepostd (%s)%s%s",
+                        path, is_parent ? "chown" : "chown -R",
+                        is_parent ? ", or use " STATE_DIRECTORY "/" : "", is_parent ? check->option : "");
         note(check, PROBLEM_WARNING, &error);
 }
 
@@ -60,8 +60,9 @@ check_readers(struct directory_check *check, const char *path, const struct stat
                                 path, mode, check->content, path);
         else
                 (void)error_set(&error,
-                                "others can open %.200s (mode %04o), which %s; name a subdirectory of it, "
-                                "which gatepostd creates, or chown it to the user of gatepostd and chmod 700",
+                                "others can open %.200s (mode %04o), which %s; chown it to the user of "
+                                "gatepostd and chmod 700; or, if it is empty, name a subdirectory of it, "
+                                "which gatepostd creates",
                                 path, mode, check->content);
         note(check, PROBLEM_WARNING, &error);
 }
@@ -88,7 +89,7 @@ check_parent(struct directory_check *check, const char *parent)
                 note(check, PROBLEM_ERROR, &error);
                 return 0;
         }
-        check_writable(check, parent, &status);
+        check_writable(check, parent, &status, 1);
         return 1;
 }
 
@@ -135,7 +136,7 @@ directory_check(struct directory_check *check, const char *path)
         copy = mem_strdup(path);
         parent = dirname(copy);
         if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
-                check_writable(check, path, &status);
+                check_writable(check, path, &status, 0);
                 check_readers(check, path, &status);
                 on = mem_strdup(path);
         } else if (stat(path, &status) == 0) {
