@@ -1,5 +1,6 @@
 """Kafka hangs, is killed or was never started: the daemon reports it, answers 503, and recovers when Kafka is back."""
 
+import itertools
 import signal
 import subprocess
 import threading
@@ -329,7 +330,9 @@ def test_interrupt_stops_tail_without_kafka_and_name_servers(installation, plain
     installation.kafka.read(f"{installation.prefix}.invoice.accepted")
     with lookups:
         dead()
-        assert "kafka is unreachable" in tail.stderr.readline()
+        # On a busy machine, a client that looked for the beginning may not have shut down before.
+        lines = itertools.takewhile(lambda line: "kafka is unreachable" not in line, tail.stderr)
+        assert all("does not shut down; leaking it" in line for line in lines) and tail.poll() is None
         tail.send_signal(signal.SIGINT)
         _, stderr = tail.communicate(timeout=30)
     assert tail.returncode == 0, stderr
