@@ -93,9 +93,12 @@ check_parent(struct directory_check *check, const char *parent)
         return 1;
 }
 
-/* Report what keeps gatepostd from the path, unless it need only be created. Returns whether it is so. */
+/*
+ * Report what keeps gatepostd from the path, unless it need only be created. reason is the errno of stat(),
+ * or 0. Returns whether it is so.
+ */
 static int
-is_out_of_reach(struct directory_check *check, const char *path)
+is_out_of_reach(struct directory_check *check, const char *path, int reason)
 {
         const struct unit_hiding *hiding = unit_hiding(path);
         char closed[PATH_MAX];
@@ -108,14 +111,14 @@ is_out_of_reach(struct directory_check *check, const char *path)
                                 "for example by chmod o+x %.200s",
                                 closed, closed);
                 note(check, PROBLEM_WARNING, &error);
-        } else if (stat(path, &status) != 0 && errno == ENOENT && lstat(path, &status) == 0) {
+        } else if (reason == ENOENT && lstat(path, &status) == 0) {
                 (void)error_set(&error,
                                 "%.200s is a symbolic link to something that is missing; mount its disk, or "
                                 "create the directory",
                                 path);
                 note(check, PROBLEM_WARNING, &error);
-        } else if (stat(path, &status) != 0 && (errno == ELOOP || errno == ENAMETOOLONG)) {
-                (void)error_set(&error, "%.200s: %s; name another one", path, strerror(errno));
+        } else if (reason == ELOOP || reason == ENAMETOOLONG) {
+                (void)error_set(&error, "%.200s: %s; name another one", path, strerror(reason));
                 note(check, PROBLEM_ERROR, &error);
         } else {
                 return 0;
@@ -130,19 +133,20 @@ directory_check(struct directory_check *check, const char *path)
         const char *parent;
         struct error error;
         struct stat status;
+        int reason = stat(path, &status) == 0 ? 0 : errno;
 
-        if (is_out_of_reach(check, path))
+        if (is_out_of_reach(check, path, reason))
                 return NULL;
         copy = mem_strdup(path);
         parent = dirname(copy);
-        if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+        if (reason == 0 && S_ISDIR(status.st_mode)) {
                 check_writable(check, path, &status, 0);
                 check_readers(check, path, &status);
                 on = mem_strdup(path);
-        } else if (stat(path, &status) == 0) {
+        } else if (reason == 0) {
                 (void)error_set(&error, "%.200s is not a directory; name another one", path);
                 note(check, PROBLEM_ERROR, &error);
-        } else if ((errno == ENOENT || errno == ENOTDIR) && check_parent(check, parent)) {
+        } else if ((reason == ENOENT || reason == ENOTDIR) && check_parent(check, parent)) {
                 on = mem_strdup(parent);
         }
         free(copy);
