@@ -36,22 +36,21 @@ account_service(void)
         return (struct account){user->pw_uid, user->pw_gid, 0};
 }
 
-/* Return whether the mode gives an account these permissions: the bits of others, S_IWOTH and S_IXOTH. */
-static int
-permits(const struct account *account, const struct stat *st, mode_t bits)
+_Static_assert(R_OK == S_IROTH && W_OK == S_IWOTH && X_OK == S_IXOTH,
+               "access() and modes have the same bits");
+
+int
+account_may(const struct account *account, const char *path, const struct stat *st, int mode)
 {
+        mode_t bits = (mode_t)mode;
+
+        if (account->user == geteuid())
+                return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0;
         if (st->st_uid == account->user)
                 bits <<= 6;
         else if (st->st_gid == account->group)
                 bits <<= 3;
         return (st->st_mode & bits) == bits;
-}
-
-int
-account_may_write(const struct account *account, const char *directory, const struct stat *st)
-{
-        return account->user == geteuid() ? faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) == 0
-                                          : permits(account, st, S_IWOTH | S_IXOTH);
 }
 
 /* A directory that this process cannot look at is below one that it may not enter, or is missing. */
@@ -60,10 +59,8 @@ is_closed(const struct account *account, const char *directory)
 {
         struct stat st;
 
-        if (stat(directory, &st) != 0 || !S_ISDIR(st.st_mode))
-                return 0;
-        return account->user == geteuid() ? faccessat(AT_FDCWD, directory, X_OK, AT_EACCESS) != 0
-                                          : !permits(account, &st, S_IXOTH);
+        return stat(directory, &st) == 0 && S_ISDIR(st.st_mode) &&
+               !account_may(account, directory, &st, X_OK);
 }
 
 int

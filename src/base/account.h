@@ -21,10 +21,10 @@ struct account account_this(void);
 struct account account_service(void);
 
 /*
- * Return whether an account may create files in a directory. For another account than this one, only the mode
- * is known.
+ * Return whether an account may access a file or directory: mode is of R_OK, W_OK and X_OK. For another
+ * account than this one, only the mode of the file is known.
  */
-int account_may_write(const struct account *account, const char *directory, const struct stat *st);
+int account_may(const struct account *account, const char *path, const struct stat *st, int mode);
 
 /*
  * Find the first directory above a path that an account may not enter; of another account than this one as

@@ -60,16 +60,23 @@ directory_make(const char *path, struct error *error)
 }
 
 int
+directory_create(int directory, const char *name, int flags)
+{
+        int fd = openat(directory, name, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        struct stat status;
+
+        if (fd >= 0 && geteuid() == 0 && fstat(directory, &status) == 0)
+                (void)!fchown(fd, status.st_uid, status.st_gid);
+        return fd;
+}
+
+int
 directory_lock(int directory)
 {
-        int lock = openat(directory, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), reason;
-        struct stat status;
+        int lock = directory_create(directory, "lock", O_RDWR), reason;
 
         if (lock < 0)
                 return -1;
-        /* root may make it before a daemon with fewer rights needs it. */
-        if (geteuid() == 0 && fstat(directory, &status) == 0)
-                (void)!fchown(lock, status.st_uid, status.st_gid);
         /* The directory itself, too: somebody may delete the file. NFS cannot lock directories. */
         if (flock(lock, LOCK_EX | LOCK_NB) == 0 &&
             (flock(directory, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK))

@@ -19,6 +19,13 @@ int directory_fail(struct error *error, const char *what, const char *path, int 
 int directory_make(const char *path, struct error *error) MUST_CHECK;
 
 /*
+ * Create a file with mode 0600 in a directory, given by its descriptor; without O_EXCL in flags it may exist.
+ * If root makes it, it is given to the owner of the directory, as whom the daemon may run next time. Return
+ * its descriptor, or -1 with errno set.
+ */
+int directory_create(int directory, const char *name, int flags) MUST_CHECK;
+
+/*
  * Lock a directory, given by its descriptor, against other processes: itself and its file `lock`. Return the
  * descriptor of that file; closing both unlocks it. Return -1 with errno set: EWOULDBLOCK if another process
  * has it.

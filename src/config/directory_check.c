@@ -1,5 +1,6 @@
 #include "config/directory_check.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -7,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/unit.h"
+#include "dedup/state_directory.h"
 
 void
 directory_check_note(struct directory_check *check, enum problem_level level, const char *option, size_t line,
@@ -30,20 +33,52 @@ note(struct directory_check *check, enum problem_level level, const struct error
         directory_check_note(check, level, check->option, check->line, error->text);
 }
 
-/* Only for a directory that is to be created another one is as good: this one may have what was accepted. */
-static void
+/*
+ * Returns whether it is so. Only for a directory that is to be created another one is as good: this one may
+ * have what was accepted.
+ */
+static int
 check_writable(struct directory_check *check, const char *path, const struct stat *status, int is_parent)
 {
         struct error error;
 
-        if (account_may_write(&check->account, path, status))
-                return;
+        if (account_may(&check->account, path, status, W_OK | X_OK))
+                return 1;
         (void)error_set(&error,
                         "%.200s is not writable for gatepostd; mount it if it is on a disk of its own, or "
                         "give it to the user of gatepostd (%s)%s%s",
                         path, is_parent ? "chown" : "chown -R",
                         is_parent ? ", or use " STATE_DIRECTORY "/" : "", is_parent ? check->option : "");
         note(check, PROBLEM_WARNING, &error);
+        return 0;
+}
+
+/* Files that another user has left, such as root, who ran gatepostd by hand. */
+static void
+check_files(struct directory_check *check, const char *path)
+{
+        DIR *open = opendir(path);
+        const struct dirent *entry;
+        struct stat status;
+        struct error error;
+        int found = 0;
+
+        while (open != NULL && !found && (entry = readdir(open)) != NULL) {
+                char *file = mem_printf("%s/%s", path, entry->d_name);
+
+                found = check->owns(entry->d_name) && lstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+                        !account_may(&check->account, file, &status, R_OK);
+                if (found)
+                        (void)error_set(&error,
+                                        "%.200s, which is in it, is not readable for gatepostd; give all "
+                                        "that is in it to the user of gatepostd (chown -R)",
+                                        file);
+                free(file);
+        }
+        if (open != NULL)
+                (void)closedir(open);
+        if (found)
+                note(check, PROBLEM_WARNING, &error);
 }
 
 static void
@@ -89,7 +124,7 @@ check_parent(struct directory_check *check, const char *parent)
                 note(check, PROBLEM_ERROR, &error);
                 return 0;
         }
-        check_writable(check, parent, &status, 1);
+        (void)check_writable(check, parent, &status, 1);
         return 1;
 }
 
@@ -140,7 +175,8 @@ directory_check(struct directory_check *check, const char *path)
         copy = mem_strdup(path);
         parent = dirname(copy);
         if (reason == 0 && S_ISDIR(status.st_mode)) {
-                check_writable(check, path, &status, 0);
+                if (check_writable(check, path, &status, 0))
+                        check_files(check, path);
                 check_readers(check, path, &status);
                 on = mem_strdup(path);
         } else if (reason == 0) {
@@ -163,6 +199,7 @@ directory_check_state(const struct config *config, problems_reporter *report)
                                         "state",
                                         config->state_line,
                                         "has the key of digests",
+                                        state_directory_owns,
                                         0};
         struct error error;
 

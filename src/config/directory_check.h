@@ -17,8 +17,9 @@ struct directory_check {
         struct account account; /* account_service() */
         const char *section;
         const char *option;
-        size_t line;         /* of the option */
-        const char *content; /* why others must not read it: "holds bodies" */
+        size_t line;                   /* of the option */
+        const char *content;           /* why others must not read it: "holds bodies" */
+        int (*owns)(const char *name); /* whether a file of this name in it is of Gatepost */
         int has_error;
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/crash.h"
 #include "base/crc32c.h"
+#include "base/directory.h"
 
 #define BITS_AN_ENTRY 12
 #define BUFFER_BLOCKS 128
@@ -84,7 +85,7 @@ writer_new(int directory, const struct run_range *range, uint64_t n, struct erro
         }
         writer->header.id = id;
         (void)unlinkat(directory, RUN_TEMPORARY, 0);
-        writer->fd = openat(directory, RUN_TEMPORARY, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        writer->fd = directory_create(directory, RUN_TEMPORARY, O_RDWR | O_EXCL);
         if (writer->fd < 0) {
                 (void)error_set(error, "cannot create a file: %s", strerror(errno));
                 writer_free(writer);

@@ -39,7 +39,7 @@ make_key(struct state_directory *directory)
                 return -1;
         }
         (void)unlinkat(directory->fd, NEW_KEY, 0);
-        fd = openat(directory->fd, NEW_KEY, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        fd = directory_create(directory->fd, NEW_KEY, O_WRONLY | O_EXCL);
         if (fd < 0)
                 return -1;
         errno = ENOSPC;

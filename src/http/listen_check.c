@@ -110,7 +110,7 @@ check_directory(const char *directory, const struct account *account, struct err
                 (void)error_set(error, "%s is not a directory", directory);
                 return IMPOSSIBLE;
         }
-        if (account_may_write(account, directory, &st))
+        if (account_may(account, directory, &st, W_OK | X_OK))
                 return POSSIBLE;
         (void)
             error_set(error,

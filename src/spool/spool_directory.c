@@ -248,8 +248,7 @@ spool_directory_create(const struct spool_directory *directory, uint64_t number)
 {
         char name[SPOOL_NAME_SIZE];
 
-        return openat(directory->fd, spool_directory_name(number, name),
-                      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        return directory_create(directory->fd, spool_directory_name(number, name), O_WRONLY | O_EXCL);
 }
 
 int

@@ -73,9 +73,15 @@ check_others(struct directory_check *check, const char *path)
 int
 spool_place_check(const struct config *config, problems_reporter *report)
 {
-        struct directory_check check = {config,         report,  account_service(),
-                                        "receiver",     "spool", config->spool_line,
-                                        "holds bodies", 0};
+        struct directory_check check = {config,
+                                        report,
+                                        account_service(),
+                                        "receiver",
+                                        "spool",
+                                        config->spool_line,
+                                        "holds bodies",
+                                        spool_directory_owns,
+                                        0};
         char *on;
 
         if (config->spool == NULL || !(config->roles & CONFIG_RECEIVER))

@@ -736,6 +736,23 @@ def test_spool_that_is_of_another_user_is_not_closed_to_gatepostd(unprivileged):
     assert re.search(r"is not writable for gatepostd; .* \(chown -R\)$", errors, re.M), errors  # no other directory is named
 
 
+@pytest.mark.skipif(not UNPRIVILEGED, reason="only root leaves such files")
+@pytest.mark.parametrize("section, option, name", [("receiver", "spool", "0000000000000001.spool"), ("router", "state", "key")])
+@pytest.mark.parametrize("owner", [0, 65534])
+def test_file_of_root_in_a_directory_of_gatepostd_gets_a_warning(unprivileged, section, option, name, owner):
+    with tempfile.TemporaryDirectory() as above:
+        os.chmod(above, 0o755)
+        directory = pathlib.Path(above, option)
+        directory.mkdir(0o700)
+        for each in (directory / name, directory / "aquota.user"):
+            each.touch(0o600)
+        for each in (directory, directory / name):
+            os.chown(each, 65534 if each == directory else owner, 65534)
+        status, errors = unprivileged(written(section, f"{option} = {directory}" + ("|spool_max = 1MiB" if option == "spool" else "")), "gatepost", "check")
+    expected = rf"^FILE:\d+: warning: {option}: {directory}/{name}, which is in it, is not readable for gatepostd; give all that is in it to the user of gatepostd \(chown -R\)$"
+    assert status == 0 and bool(re.search(expected, errors, re.M)) == (owner == 0), errors
+
+
 def test_certificates_for_the_service_that_gatepostd_may_not_read(check, unprivileged, authority):
     """Only the command line needs them. A private key in their place is found by those who may read it."""
     certificate, key = authority.issue("service")

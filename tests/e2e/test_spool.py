@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import re
+import tempfile
 import time
 
 import pytest
@@ -12,7 +13,7 @@ import waiting
 from installation import Installation
 from load import Load
 from preload import FakeClock
-from signing import Delivery, event_body, now, unique
+from signing import SECRET, Delivery, event_body, now, unique
 from tally import assert_exactly_once
 
 ACK_TIMEOUT = 2  # seconds
@@ -42,6 +43,14 @@ def away(own_broker):
     stop.end = start
     yield stop
     start()
+
+
+@pytest.fixture
+def place():
+    """A directory that other users may enter."""
+    with tempfile.TemporaryDirectory() as name:
+        pathlib.Path(name).chmod(0o755)
+        yield pathlib.Path(name)
 
 
 def configure(installation, **receiver):
@@ -95,6 +104,38 @@ def test_deliveries_are_accepted_while_kafka_is_away_and_published_once(installa
     accepted |= deliver(daemon, 3)
     daemon.wait_for_log("deliveries go to Kafka again")
     wait_until_published(installation)
+    assert_exactly_once(installation.kafka, accepted)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may become another user")
+def test_root_may_run_it_once_and_its_user_goes_on(place, installation, away):
+    """By hand, for example, to see what it says: its files belong to the owner of their directory."""
+    config = configure(installation)
+    config.directory = place
+    directories = [config.directory / each for each in ("spool", "state")]
+    config["receiver"]["spool"], config.sections["router"] = str(directories[0]), {"state": str(directories[1])}
+    config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET)
+    for each in directories:
+        each.mkdir(0o700)
+        os.chown(each, 65534, 65534)
+    daemon = installation.start(config)
+    accepted = deliver(daemon, 3)
+    installation.kafka.wait_until_routed()
+    away()
+    accepted |= deliver(daemon, 3)
+    wait_until_spooling(daemon)
+    daemon.stop()
+    files = {each.name: each.stat() for directory in directories for each in directory.iterdir()}
+    assert {"lock", "key"} < set(files) and {".run", ".spool"} <= {pathlib.Path(each).suffix for each in files}, files
+    assert {(each.st_uid, each.st_mode & 0o777) for each in files.values()} == {(65534, 0o600)}, files
+    away.end()
+    daemon.wrapper = ["sh", "-ec", f'chown nobody {config.directory}/*.conf {config.directory}/secret; '
+                      'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"', "sh"]
+    daemon.start()
+    waiting.until(lambda: not list(directories[0].glob("*.spool")), BACK_SECONDS, "the spool to be drained")
+    installation.kafka.wait_until_routed()
+    assert "is deleted" not in daemon.log
+    daemon.stop()
     assert_exactly_once(installation.kafka, accepted)
 
 
