@@ -251,19 +251,34 @@ kafka_property_changed(rd_kafka_conf_t *conf)
         return reason;
 }
 
-int
-kafka_property_is_secret(const char *name)
+static int
+ends_with_any(const char *name, const char *const *ends, size_t n)
 {
-        static const char *const ends[] = {"password",    "passphrase",        "secret",      "token",
-                                           "key.pem",     "private.key",       "jaas.config", "ssl_key",
-                                           "credentials", "oauthbearer.config"};
         size_t len = strlen(name);
 
-        for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        for (size_t i = 0; i < n; i++) {
                 size_t end = strlen(ends[i]);
 
                 if (len >= end && strcmp(name + len - end, ends[i]) == 0)
                         return 1;
         }
         return 0;
+}
+
+int
+kafka_property_is_secret(const char *name)
+{
+        static const char *const ends[] = {"password",    "passphrase",        "secret",      "token",
+                                           "key.pem",     "private.key",       "jaas.config", "ssl_key",
+                                           "credentials", "oauthbearer.config"};
+
+        return ends_with_any(name, ends, ARRAY_LEN(ends));
+}
+
+int
+kafka_property_is_password(const char *name)
+{
+        static const char *const ends[] = {"password", "secret"};
+
+        return ends_with_any(name, ends, ARRAY_LEN(ends));
 }

@@ -45,4 +45,7 @@ const char *kafka_property_changed(rd_kafka_conf_t *conf);
 /* Return whether a property's value is a secret, judging by the end of its name, known or not. */
 int kafka_property_is_secret(const char *name);
 
+/* Likewise a password or the secret of a client: one line of text. */
+int kafka_property_is_password(const char *name);
+
 #endif

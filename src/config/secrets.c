@@ -131,6 +131,8 @@ secrets_read(const char *path, size_t min_len, size_t *len, struct stat *st, str
         return NULL;
 }
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 static int
 is_pem(const char *secret)
 {
@@ -209,7 +211,6 @@ set_missing(const char *path, struct error *error)
 char *
 secrets_read_signing(const char *path, size_t *len, struct stat *st, struct error *error)
 {
-        static const char mark[] = "\xef\xbb\xbf";
         char *secret;
 
         if (access(path, F_OK) != 0 && errno == ENOENT &&
@@ -220,7 +221,7 @@ secrets_read_signing(const char *path, size_t *len, struct stat *st, struct erro
         secret = secrets_read(path, SIGNATURE_SECRET_MIN, len, st, error);
         if (secret == NULL)
                 return NULL;
-        if (strncmp(secret, mark, strlen(mark)) == 0)
+        if (strncmp(secret, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
                 (void)error_set(error, "%s begins with a byte order mark; save it as UTF-8 without one",
                                 path);
         else if (is_pem(secret))
@@ -368,17 +369,23 @@ doubt_of_form(const char *secret)
         return doubt_of_ends(secret);
 }
 
-const char *
-secrets_doubt(const char *secret)
+static int
+has_blank_end(const char *secret)
 {
         size_t len = strlen(secret);
 
+        return len > 0 && (isspace((unsigned char)secret[0]) || isspace((unsigned char)secret[len - 1]));
+}
+
+#define BLANK_END "begins or ends with a blank, which belongs to it"
+
+const char *
+secrets_doubt(const char *secret)
+{
         if (is_placeholder(secret))
                 return "is a placeholder, which anybody can guess; register a new one: gatepost secret new "
                        "FILE";
-        if (len > 0 && (isspace((unsigned char)secret[0]) || isspace((unsigned char)secret[len - 1])))
-                return "begins or ends with a blank, which belongs to it";
-        return doubt_of_form(secret);
+        return has_blank_end(secret) ? BLANK_END : doubt_of_form(secret);
 }
 
 const char *
@@ -386,6 +393,16 @@ secrets_doubt_api_key(const char *key)
 {
         return is_placeholder(key) ? "is a placeholder; use one that the service has issued"
                                    : doubt_of_form(key);
+}
+
+const char *
+secrets_doubt_password(const char *password)
+{
+        if (strncmp(password, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+                return "begins with a byte order mark, which belongs to it; save it as UTF-8 without one";
+        if (!is_pem(password) && strpbrk(password, "\r\n") != NULL)
+                return "has more than one line, which all belong to it; leave only the value";
+        return has_blank_end(password) ? BLANK_END : doubt_of_form(password);
 }
 
 int

@@ -23,12 +23,13 @@ char *secrets_read(const char *path, size_t min_len, size_t *len, struct stat *s
 char *secrets_read_signing(const char *path, size_t *len, struct stat *st, struct error *error) MUST_CHECK;
 
 /*
- * Return what makes a signing secret or an API key doubtful, to follow "the secret " or "the API key ": a
- * placeholder, or blanks, quotes, a name, JSON or the like around it, which were probably not meant to be
- * part of it. Return NULL if nothing does. The service documents no form of either.
+ * Return what makes a signing secret, an API key or a password of Kafka doubtful, to follow "the secret ",
+ * for example: blanks, quotes, a name, JSON or the like around it, which were probably not meant to be part
+ * of it, or, but for a password, a placeholder. Return NULL if nothing does. No form of them is documented.
  */
 const char *secrets_doubt(const char *secret);
 const char *secrets_doubt_api_key(const char *key);
+const char *secrets_doubt_password(const char *password);
 
 /*
  * Check that the service can accept an API key, which is the whole value of a header. Return 0, or -1 with

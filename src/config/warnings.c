@@ -10,6 +10,7 @@
 #include "base/unit.h"
 #include "config/endpoint.h"
 #include "config/hidden_paths.h"
+#include "config/kafka_properties.h"
 #include "config/secrets.h"
 
 /* What works, but probably not as intended. */
@@ -74,6 +75,21 @@ warn_about_api_key(const struct config *config, const struct ini *ini, struct pr
         else if (config->service_api_key_doubt != NULL)
                 problems_warn(problems, ini_line(ini, "service", "", "api_key_file"),
                               "the API key in the file %s", config->service_api_key_doubt);
+}
+
+/* Brokers say of a wrong password only that it is wrong. */
+static void
+warn_about_passwords(const struct config *config, struct problems *problems)
+{
+        for (size_t i = 0; i < config->n_kafka; i++) {
+                const struct config_property *property = &config->kafka[i];
+                const char *doubt = kafka_property_is_password(property->name)
+                                        ? secrets_doubt_password(property->value)
+                                        : NULL;
+
+                if (doubt != NULL)
+                        problems_warn(problems, property->line, "the value of %s %s", property->name, doubt);
+        }
 }
 
 /* A signature by a secret of a source, to find equal secrets. */
@@ -366,6 +382,7 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
         warn_about_tolerances(config, ini, problems);
         warn_about_secrets(config, ini, problems);
         warn_about_api_key(config, ini, problems);
+        warn_about_passwords(config, problems);
         warn_about_shared_secrets(config, ini, problems);
         warn_about_prefixes(config, ini, problems);
         warn_about_pointers(ini, problems);

@@ -475,6 +475,20 @@ def test_file_that_holds_more_than_a_secret(check, tmp_path, content, of_secret,
         assert "7d8f" not in "".join(problems)
 
 
+@pytest.mark.parametrize("content, words", [(content, None if words is None or "placeholder" in words else words.lstrip("!"))
+                                            for content, words, _ in FILES] + [("\ufeff7d8f0c1b", "begins with a byte order mark"), (" 7d8f0c1b", "blank"),
+                                            ("7d8f0c1b\nkey=2", "more than one line"), ("p4ss", None)])
+def test_file_that_holds_more_than_a_password(check, tmp_path, content, words):
+    """A broker says of it only that it is wrong."""
+    path = tmp_path / "password"
+    path.write_text(f"{content}\n")
+    path.chmod(0o600)
+    status, problems = check(written("kafka", f"{SCRAM}|sasl.username = gatepost|sasl.password_file = {path}"))
+    assert status == 0 and len(problems) == (words is not None) and "7d8f" not in "".join(problems), problems
+    if words is not None:
+        assert ": warning: the value of sasl.password " in problems[0] and words in problems[0]
+
+
 def test_random_secrets_pass_without_a_warning(check, tmp_path):
     """In the usual forms, with and without padding; enough of them that any character of theirs is the first or the last one."""
     random = Random(20)
