@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <librdkafka/rdkafka.h>
 
@@ -102,7 +103,7 @@ names_file(const char *own_name, const char *value)
 
 /*
  * Check a file that librdkafka reads when it creates a client, and add it. librdkafka does not say which file
- * is missing, does not check modes, and blocks on a FIFO.
+ * is missing or may not be read, does not check modes, and blocks on a FIFO.
  */
 static int
 add_file(struct config *config, const char *own_name, const char *path, struct error *error)
@@ -119,7 +120,7 @@ add_file(struct config *config, const char *own_name, const char *path, struct e
                                          unit_remedy(path, errno));
                 return 0;
         }
-        if (stat(path, &st) != 0)
+        if (stat(path, &st) != 0 || eaccess(path, R_OK) != 0)
                 return error_set(error, "cannot open %s: %s%s", path, strerror(errno),
                                  unit_remedy(path, errno));
         if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -706,6 +707,18 @@ def test_directory_that_is_not_writable_is_a_warning_and_not_a_restart_loop(unpr
     assert status == 0 and re.search(r"^FILE:3: warning: listen: .* is not writable for gatepostd", errors, re.M), errors
     status, log = unprivileged(text, "gatepostd")
     assert status == EX_CONFIG and "is not writable for gatepostd" in log
+
+
+@pytest.mark.skipif(not UNPRIVILEGED, reason="root owns the file")
+def test_certificates_of_the_brokers_that_gatepostd_may_not_read(unprivileged, authority, tmp_path):
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        path = pathlib.Path(shutil.copy(authority.certificate, directory))
+        path.chmod(0o600)
+        status, errors = unprivileged(written("kafka", f"security.protocol = SSL|ssl.ca.location = {path}"), "gatepost", "check")
+        assert status == EX_CONFIG and re.search(rf"^FILE:\d+: ssl.ca.location: cannot open {path}: Permission denied$", errors, re.M), errors
+        path.chmod(0o644)
+        assert unprivileged(written("kafka", f"security.protocol = SSL|ssl.ca.location = {path}"), "gatepost", "check")[0] == 0
 
 
 def test_spool_that_cannot_be_created_gets_a_warning(unprivileged):
