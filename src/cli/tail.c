@@ -35,18 +35,37 @@ is_wanted(const struct config *config, const struct topic_rule *rule)
         return *args.kinds == NULL;
 }
 
-/* Return a filter that matches no topic, or NULL. */
+static int
+has_topic(const struct config *config, const char *kind)
+{
+        for (size_t t = 0; t < topic_table_size(config->topics); t++) {
+                if (arguments_kind_may_match(kind, config->topics, topic_table_rule(config->topics, t)))
+                        return 1;
+        }
+        return 0;
+}
+
+/* Return the length of the ce_type_prefix of a source with which a type begins, or 0. */
+static size_t
+prefix_of(const struct config_source *source, const char *type, size_t len)
+{
+        size_t n = source->ce_type_prefix == NULL ? 0 : strlen(source->ce_type_prefix);
+
+        return n > 0 && n < len && memcmp(type, source->ce_type_prefix, n) == 0 ? n : 0;
+}
+
+/* Return a filter that matches no topic, or NULL. Of a type as in ce_type, leave the kind. */
 static const char *
 find_unmatched(const struct config *config)
 {
         for (char **kind = args.kinds; *kind != NULL; kind++) {
-                size_t t = 0, n = topic_table_size(config->topics);
+                char *bare = *kind;
 
-                while (t < n &&
-                       !arguments_kind_may_match(*kind, config->topics, topic_table_rule(config->topics, t)))
-                        t++;
-                if (t == n)
+                for (size_t i = 0; i < config->n_sources && !has_topic(config, bare); i++)
+                        bare = *kind + prefix_of(&config->sources[i], *kind, strlen(*kind));
+                if (!has_topic(config, bare))
                         return *kind;
+                *kind = bare;
         }
         return NULL;
 }
@@ -84,9 +103,23 @@ is_too_old(const struct config *config, const rd_kafka_message_t *message)
         return searches_itself(config) && rd_kafka_message_timestamp(message, NULL) < args.from_ms;
 }
 
+/* Whether a type is of a kind, with the ce_type_prefix of any source or, as of events before it, without. */
+static int
+is_of_kind(const struct config *config, const char *type, size_t len, const char *kind)
+{
+        int result = arguments_kind_matches(kind, type, len);
+
+        for (size_t i = 0; i < config->n_sources && !result; i++) {
+                size_t n = prefix_of(&config->sources[i], type, len);
+
+                result = n > 0 && arguments_kind_matches(kind, type + n, len - n);
+        }
+        return result;
+}
+
 /* Return whether to print a record: its topic may hold other kinds, too. */
 static int
-has_wanted_kind(const rd_kafka_message_t *message)
+has_wanted_kind(const struct config *config, const rd_kafka_message_t *message)
 {
         rd_kafka_headers_t *headers;
         const void *value;
@@ -97,7 +130,7 @@ has_wanted_kind(const rd_kafka_message_t *message)
             rd_kafka_header_get_last(headers, "ce_type", &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return 1;
         for (char **kind = args.kinds; *kind != NULL; kind++) {
-                if (arguments_kind_matches(*kind, value, len))
+                if (is_of_kind(config, value, len, *kind))
                         return 1;
         }
         return 0;
@@ -131,7 +164,7 @@ follow(const struct config *config, struct reader *reader)
                                 status = command_fail(EX_UNAVAILABLE, "Kafka has not answered for a minute");
                         continue;
                 }
-                if (has_wanted_kind(message) && !is_too_old(config, message)) {
+                if (has_wanted_kind(config, message) && !is_too_old(config, message)) {
                         is_any = 1;
                         if (args.as_json)
                                 show_record_json(message);

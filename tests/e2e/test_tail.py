@@ -21,6 +21,7 @@ from audit_side import by_hand
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
 from installation import BUILD, Installation
 from kafka_side import Record
+from reloading import reload
 from signing import Delivery, event_body
 
 EX_USAGE, EX_UNAVAILABLE = 64, 69
@@ -168,6 +169,31 @@ def test_unit_of_an_age_is_suggested(offline):
 def test_kinds_are_selected_by_pattern(publish, tail, asked, shown):
     published = {publish(kind): kind for kind in ("invoice.amended", "invoice.pending", "reporting_batch.x")}
     assert {published[each] for each in ids(tail(*asked)) if each in published} == shown
+
+
+def test_kinds_are_those_without_the_prefix_of_ce_type(installation):
+    """Given with it, it is left away. Events from before it was configured have none."""
+    config = installation.config()
+    installation.create_topics(config)
+    daemon = installation.start(config)
+    accepted = [daemon.accept(Delivery(event_body("invoice.accepted"))).delivery_id]
+    installation.kafka.wait_until_routed()
+    config["source invoicing"]["ce_type_prefix"] = "com.example."
+    reload(daemon)
+    accepted += [daemon.accept(Delivery(event_body(kind))).delivery_id for kind in ("invoice.accepted", "invoice.rejected")]
+    installation.kafka.wait_until_routed()
+
+    def shown(*kinds):
+        done = installation.gatepost("tail", "--from", "beginning", "--until-end", "--json", *kinds, config=config)
+        assert done.returncode == 0, done.stderr
+        return ids([json.loads(line) for line in done.stdout.splitlines()])
+    assert sorted(shown()) == sorted(accepted)
+    for kind in ("invoice.accepted", "com.example.invoice.accepted"):
+        assert sorted(shown(kind)) == sorted(accepted[:2])
+    for kind in ("invoice.*", "com.example.invoice.*"):
+        assert sorted(shown(kind)) == sorted(accepted)
+    refused = installation.gatepost("tail", "com.example.invoice.acepted", config=config)
+    assert refused.returncode == EX_USAGE and "no topic has events of the kind com.example.invoice.acepted; " in refused.stderr
 
 
 @pytest.mark.parametrize("asked", ["invoice.accpeted", "inv*", "invoice", "*.accepted", ".*", ""])
