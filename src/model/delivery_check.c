@@ -43,7 +43,7 @@ explain_fault(const struct delivery_headers *headers, enum delivery_header h,
         if (headers->counts[h] == 1 && h == DELIVERY_SIGNATURE)
                 explain(refusal, "; it has %zu characters", strlen(headers->values[h]));
         else if (headers->counts[h] == 1)
-                explain(refusal, "; it is %.40s", headers->values[h]);
+                explain(refusal, "; it is %.40s", *headers->values[h] == '\0' ? "empty" : headers->values[h]);
         if (refusal->n_violations > 1)
                 explain(refusal, "; %zu more header%s wrong", refusal->n_violations - 1,
                         refusal->n_violations == 2 ? " is" : "s are");

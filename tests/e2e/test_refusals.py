@@ -54,6 +54,7 @@ MALFORMED = [
     ({"delivery_id": None}, "x-invoicing-delivery-id is missing"),
     ({"signature": None, "webhook_id": None}, "x-invoicing-signature is missing; 1 more header is wrong"),
     ({"timestamp": "1700000000000"}, "x-invoicing-timestamp must be 10 digits; it is 1700000000000"),
+    ({"webhook_id": ""}, "x-invoicing-webhook-id must be 1 to 64 letters, digits and hyphens; it is empty"),
     ({"webhook_id": "a_b"}, "x-invoicing-webhook-id must be 1 to 64 letters, digits and hyphens; it is a_b"),
     ({"signature": "5" * 64}, "x-invoicing-signature must be sha256= and 64 lowercase hexadecimal digits; it has 64 characters"),
 ]
