@@ -4,8 +4,8 @@
 
 #include "base/log.h"
 #include "base/process.h"
+#include "config/access_check.h"
 #include "config/config.h"
-#include "config/directory_check.h"
 #include "daemon/daemon.h"
 #include "daemon/reload.h"
 #include "http/listen_check.h"
@@ -93,11 +93,13 @@ main(int argc, char **argv)
         if (config == NULL)
                 return EX_CONFIG;
         log_warnings(config);
+        if (only_check)
+                access_check_files(config, problems_print);
         if (tls_check_strength(config, problems_print) != 0 || clients_check(config, problems_print) != 0 ||
             (only_check &&
              (tls_check_dates(config, problems_print) != 0 || listen_check(config, problems_print) != 0 ||
               spool_place_check(config, problems_print) != 0 ||
-              directory_check_state(config, problems_print) != 0)))
+              access_check_state(config, problems_print) != 0)))
                 status = EX_CONFIG;
         else if (!only_check)
                 status = daemon_run(config);

@@ -1,12 +1,18 @@
 #include "base/account.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
-#include <pwd.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/mem.h"
 
 /* Return whether this process has CAP_NET_BIND_SERVICE. */
 static int
@@ -22,7 +28,20 @@ has_capability(void)
 struct account
 account_this(void)
 {
-        return (struct account){geteuid(), getegid(), has_capability()};
+        return (struct account){.user = geteuid(), .group = getegid(), .may_bind_any_port = has_capability()};
+}
+
+struct account
+account_of(const struct passwd *user, gid_t group)
+{
+        struct account account = {.user = user->pw_uid, .group = group};
+        int n = 0;
+
+        (void)getgrouplist(user->pw_name, group, NULL, &n);
+        account.groups = mem_alloc(((size_t)n + 1) * sizeof(gid_t));
+        if (n > 0 && getgrouplist(user->pw_name, group, account.groups, &n) > 0)
+                account.n_groups = (size_t)n;
+        return account;
 }
 
 /* The units give their user no capability. */
@@ -31,49 +50,102 @@ account_service(void)
 {
         const struct passwd *user = getpwnam(ACCOUNT_SERVICE_USER);
 
-        if (user == NULL || user->pw_uid == geteuid())
-                return account_this();
-        return (struct account){user->pw_uid, user->pw_gid, 0};
+        return user == NULL || user->pw_uid == geteuid() ? account_this() : account_of(user, user->pw_gid);
+}
+
+void
+account_clear(struct account *account)
+{
+        free(account->groups);
+        account->groups = NULL;
+        account->n_groups = 0;
+}
+
+int
+account_try(const struct account *account, const char *path, int mode)
+{
+        pid_t child;
+        int status;
+
+        if (account->user == geteuid())
+                return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? 0 : errno;
+        if (geteuid() != 0)
+                return ACCOUNT_CANNOT_TRY;
+        child = fork();
+        if (child == 0) {
+                if (setgroups(account->n_groups, account->groups) != 0 || setgid(account->group) != 0 ||
+                    setuid(account->user) != 0)
+                        _exit(ACCOUNT_CANNOT_TRY);
+                _exit(faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? 0 : errno);
+        }
+        if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+                return ACCOUNT_CANNOT_TRY;
+        return WEXITSTATUS(status);
+}
+
+static int
+is_member(const struct account *account, gid_t group)
+{
+        for (size_t i = 0; i < account->n_groups; i++) {
+                if (account->groups[i] == group)
+                        return 1;
+        }
+        return account->group == group;
 }
 
 _Static_assert(R_OK == S_IROTH && W_OK == S_IWOTH && X_OK == S_IXOTH,
                "access() and modes have the same bits");
 
-int
-account_may(const struct account *account, const char *path, const struct stat *st, int mode)
+/* A path that this process cannot look at is not judged. */
+static int
+judge_by_mode(const struct account *account, const char *path, int mode)
 {
         mode_t bits = (mode_t)mode;
+        struct stat st;
 
-        if (account->user == geteuid())
-                return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0;
-        if (st->st_uid == account->user)
+        if (stat(path, &st) != 0)
+                return errno == EACCES ? 0 : errno;
+        if (st.st_uid == account->user)
                 bits <<= 6;
-        else if (st->st_gid == account->group)
+        else if (is_member(account, st.st_gid))
                 bits <<= 3;
-        return (st->st_mode & bits) == bits;
+        return (st.st_mode & bits) == bits ? 0 : EACCES;
 }
 
-/* A directory that this process cannot look at is below one that it may not enter, or is missing. */
+int
+account_access(const struct account *account, const char *path, int mode)
+{
+        int result = account_try(account, path, mode);
+
+        return result == ACCOUNT_CANNOT_TRY ? judge_by_mode(account, path, mode) : result;
+}
+
+/* Find the first directory of a path itself. */
 static int
-is_closed(const struct account *account, const char *directory)
+find_closed_in(const struct account *account, const char *path, char directory[PATH_MAX])
 {
         struct stat st;
 
-        return stat(directory, &st) == 0 && S_ISDIR(st.st_mode) &&
-               !account_may(account, directory, &st, X_OK);
-}
-
-int
-account_find_closed(const struct account *account, const char *path, char directory[PATH_MAX])
-{
         for (const char *end = strchr(path, '/'); end != NULL; end = strchr(end + 1, '/')) {
                 size_t len = end == path ? 1 : (size_t)(end - path);
 
                 if (len >= PATH_MAX)
                         return 0;
                 *(char *)mempcpy(directory, path, len) = '\0';
-                if (is_closed(account, directory))
+                if (stat(directory, &st) == 0 && S_ISDIR(st.st_mode) &&
+                    account_access(account, directory, X_OK) == EACCES)
                         return 1;
         }
         return 0;
+}
+
+int
+account_find_closed(const struct account *account, const char *path, char directory[PATH_MAX])
+{
+        char *target = realpath(path, NULL);
+        int result = find_closed_in(account, path, directory) ||
+                     (target != NULL && find_closed_in(account, target, directory));
+
+        free(target);
+        return result;
 }

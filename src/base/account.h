@@ -2,33 +2,49 @@
 #define BASE_ACCOUNT_H
 
 #include <limits.h>
-#include <sys/stat.h>
+#include <pwd.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #define ACCOUNT_SERVICE_USER "gatepost" /* the user of the systemd units */
 
-/* The account of a daemon, to check beforehand what it will be allowed to do. */
+/* The account of a daemon, to find out beforehand what it will be allowed to do. */
 struct account {
         uid_t user;
         gid_t group;
+        gid_t *groups; /* the supplementary ones; NULL for that of this process */
+        size_t n_groups;
         int may_bind_any_port;
 };
 
 /* Return the account of this process. */
 struct account account_this(void);
 
+/* Return that of a user with this group and those of which it is a member. account_clear() releases it. */
+struct account account_of(const struct passwd *user, gid_t group);
+
 /* Return the account of the systemd units, or that of this process if the machine does not have it. */
 struct account account_service(void);
 
-/*
- * Return whether an account may access a file or directory: mode is of R_OK, W_OK and X_OK. For another
- * account than this one, only the mode of the file is known.
+void account_clear(struct account *account);
+
+/* No errno: only root can try, with CAP_SETUID and CAP_SETGID, and in a namespace that has the user. */
+#define ACCOUNT_CANNOT_TRY 255
+
+/**
+ * account_try(account, path, mode):
+ * Try to access a path as an account, in a process of its own if it is not the one of this process. mode is
+ * F_OK, or of R_OK, W_OK and X_OK. Return 0, an errno, or ACCOUNT_CANNOT_TRY.
+ *
+ * account_access(account, path, mode):
+ * The same, but what cannot be tried is judged by the modes of files. Return 0 or an errno.
  */
-int account_may(const struct account *account, const char *path, const struct stat *st, int mode);
+int account_try(const struct account *account, const char *path, int mode);
+int account_access(const struct account *account, const char *path, int mode);
 
 /*
- * Find the first directory above a path that an account may not enter; of another account than this one as
- * above. Return 1 and write it, or return 0.
+ * Find the first directory above a path that an account may not enter; if the path leads through links, also
+ * of the path to which they lead. Return 1 and write it, or return 0.
  */
 int account_find_closed(const struct account *account, const char *path, char directory[PATH_MAX]);
 

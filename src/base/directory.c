@@ -1,18 +1,20 @@
 #include "base/directory.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/account.h"
 #include "base/mem.h"
 #include "base/unit.h"
+
+#define LOCK "lock"
 
 /* Sync the directory above, in which the name is. */
 static int
@@ -46,6 +48,26 @@ directory_fail(struct error *error, const char *what, const char *path, int reas
         return -1;
 }
 
+/* As root: give what is new to the owner of the directory in which it is. */
+static void
+hand_over(int fd, const struct stat *above)
+{
+        if (geteuid() == 0 && above->st_uid != 0)
+                (void)!fchown(fd, above->st_uid, above->st_gid);
+}
+
+static void
+hand_over_directory(const char *path)
+{
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        struct stat above;
+
+        if (fd >= 0 && fstatat(fd, "..", &above, 0) == 0)
+                hand_over(fd, &above);
+        if (fd >= 0)
+                (void)close(fd);
+}
+
 /* A directory that exists may be new as well: its creator may have died before the sync. */
 int
 directory_make(const char *path, struct error *error)
@@ -54,6 +76,8 @@ directory_make(const char *path, struct error *error)
 
         if (!is_new && errno != EEXIST)
                 return directory_fail(error, "create the directory", path, errno);
+        if (is_new)
+                hand_over_directory(path);
         if (sync_above(path) != 0 && is_new)
                 return directory_fail(error, "sync the directory above", path, errno);
         return 0;
@@ -63,17 +87,58 @@ int
 directory_create(int directory, const char *name, int flags)
 {
         int fd = openat(directory, name, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        struct stat status;
+        struct stat status, above;
 
-        if (fd >= 0 && geteuid() == 0 && fstat(directory, &status) == 0)
-                (void)!fchown(fd, status.st_uid, status.st_gid);
+        /* One that exists may be a hard link to a file that is somewhere else. */
+        if (fd >= 0 && fstat(fd, &status) == 0 && status.st_nlink == 1 && fstat(directory, &above) == 0)
+                hand_over(fd, &above);
         return fd;
+}
+
+int
+directory_find_denied(const char *path, directory_owns *owns, const struct account *account,
+                      char file[PATH_MAX])
+{
+        DIR *open = opendir(path);
+        const struct dirent *entry;
+        struct stat status;
+        int found = 0;
+
+        while (open != NULL && !found && (entry = readdir(open)) != NULL) {
+                int mode = strcmp(entry->d_name, LOCK) == 0 ? R_OK | W_OK : R_OK;
+
+                (void)snprintf(file, PATH_MAX, "%s/%s", path, entry->d_name);
+                found = owns(entry->d_name) && lstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+                        status.st_uid != account->user && account_access(account, file, mode) == EACCES;
+        }
+        if (open != NULL)
+                (void)closedir(open);
+        return found;
+}
+
+/* The root of a file system has lost+found. */
+int
+directory_is_of_others(const char *path, directory_owns *owns)
+{
+        DIR *open = opendir(path);
+        const struct dirent *entry;
+        int has_own = 0, has_other = 0;
+
+        while (open != NULL && (entry = readdir(open)) != NULL) {
+                int is_own = owns(entry->d_name);
+
+                has_own |= is_own && strcmp(entry->d_name, LOCK) != 0;
+                has_other |= !is_own && entry->d_name[0] != '.' && strcmp(entry->d_name, "lost+found") != 0;
+        }
+        if (open != NULL)
+                (void)closedir(open);
+        return has_other && !has_own;
 }
 
 int
 directory_lock(int directory)
 {
-        int lock = directory_create(directory, "lock", O_RDWR), reason;
+        int lock = directory_create(directory, LOCK, O_RDWR), reason;
 
         if (lock < 0)
                 return -1;

@@ -1,6 +1,9 @@
 #ifndef BASE_DIRECTORY_H
 #define BASE_DIRECTORY_H
 
+#include <limits.h>
+
+#include "base/account.h"
 #include "base/compiler.h"
 #include "base/error.h"
 
@@ -13,8 +16,8 @@
 int directory_fail(struct error *error, const char *what, const char *path, int reason);
 
 /*
- * Create a directory that does not exist, with mode 0700, so that it survives a power failure. Return 0, or
- * -1 with the reason.
+ * Create a directory that does not exist, with mode 0700, so that it survives a power failure. If root makes
+ * it, it is given to the owner of the one above. Return 0, or -1 with the reason.
  */
 int directory_make(const char *path, struct error *error) MUST_CHECK;
 
@@ -24,6 +27,19 @@ int directory_make(const char *path, struct error *error) MUST_CHECK;
  * its descriptor, or -1 with errno set.
  */
 int directory_create(int directory, const char *name, int flags) MUST_CHECK;
+
+/* Whether a file of this name in a directory is of Gatepost. */
+typedef int directory_owns(const char *name);
+
+/*
+ * Find a file of Gatepost in a directory that an account may not open as it must: one that root has left, for
+ * example, who ran gatepostd by hand. Return 1 and write its path, or return 0.
+ */
+int directory_find_denied(const char *path, directory_owns *owns, const struct account *account,
+                          char file[PATH_MAX]);
+
+/* Return whether a directory has files of others, and none of Gatepost but for a lock. */
+int directory_is_of_others(const char *path, directory_owns *owns);
 
 /*
  * Lock a directory, given by its descriptor, against other processes: itself and its file `lock`. Return the

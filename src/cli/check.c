@@ -2,14 +2,15 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/wrap.h"
+#include "config/access_check.h"
 #include "config/config.h"
-#include "config/directory_check.h"
 #include "http/listen_check.h"
 #include "http/tls.h"
 #include "kafka/clients_check.h"
@@ -61,8 +62,9 @@ check(const struct config *config)
         status |= tls_check_dates(config, report);
         status |= clients_check(config, report);
         status |= listen_check(config, report);
+        access_check_files(config, report);
         status |= spool_place_check(config, report);
-        status |= directory_check_state(config, report);
+        status |= access_check_state(config, report);
         return status != 0 || (is_strict && reported.n_warnings > 0) ? EX_CONFIG : 0;
 }
 
@@ -91,10 +93,38 @@ print_json(const char *file, const struct config *config, int status)
         json_print(json);
 }
 
+/* Whether a kind has a topic, or of a family some kind. */
+static int
+has_topic(const struct topic_table *topics, const char *pattern)
+{
+        size_t stem = strcspn(pattern, "*");
+
+        for (size_t i = 0; pattern[stem] == '*' && i < topic_table_size(topics); i++) {
+                if (strncmp(topic_table_rule(topics, i)->pattern, pattern, stem) == 0)
+                        return 1;
+        }
+        return topic_table_find(topics, pattern, strlen(pattern)) != NULL;
+}
+
+/* The first line of [events] replaces the topics of all documented kinds. Returns how many have none. */
+static size_t
+count_without_topic(const struct config *config)
+{
+        struct topic_table *documented = topic_table_new();
+        size_t n = 0;
+
+        topic_table_add_defaults(documented, "x");
+        for (size_t i = 0; (config->roles & CONFIG_ROUTER) && i < topic_table_size(documented); i++)
+                n += !has_topic(config->topics, topic_table_rule(documented, i)->pattern);
+        topic_table_free(documented);
+        return n;
+}
+
 static void
 print_summary(const char *file, const struct config *config, int status)
 {
         const char *of_warnings = reported.n_warnings == 1 ? "" : "s";
+        size_t n_without_topic;
 
         if (status != 0 && reported.n_errors > 0)
                 (void)command_fail(0, "%s is refused: %zu error%s, %zu warning%s", file, reported.n_errors,
@@ -107,6 +137,10 @@ print_summary(const char *file, const struct config *config, int status)
         printf("%s: ok, %zu source%s, %zu event topic%s", file, config->n_sources,
                config->n_sources == 1 ? "" : "s", topic_table_size(config->topics),
                topic_table_size(config->topics) == 1 ? "" : "s");
+        n_without_topic = count_without_topic(config);
+        if (n_without_topic > 0)
+                printf(" (none for %zu documented kind%s, whose deliveries go to quarantine)",
+                       n_without_topic, n_without_topic == 1 ? "" : "s");
         if (config->certificate != NULL)
                 printf(", certificate valid for %d day%s", days_left(config),
                        days_left(config) == 1 ? "" : "s");

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "config/directory_check.h"
+#include "config/access_check.h"
 #include "http/listen_check.h"
 #include "http/tls.h"
 #include "kafka/clients_check.h"
@@ -105,7 +105,7 @@ doctor_check_configuration(struct doctor *doctor)
         config = doctor->config;
         if (config == NULL || tls_check_strength(config, on_problem) != 0 ||
             clients_check(config, on_problem) != 0 || listen_check(config, on_problem) != 0 ||
-            spool_place_check(config, on_problem) != 0 || directory_check_state(config, on_problem) != 0)
+            spool_place_check(config, on_problem) != 0 || access_check_state(config, on_problem) != 0)
                 return;
         doctor_begin(doctor, "configuration", "%s", doctor->file);
         doctor_pass(doctor, "%s, %zu source%s, %zu kinds or patterns", roles_of(config), config->n_sources,

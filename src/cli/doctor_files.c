@@ -1,6 +1,5 @@
 #include "cli/doctor_daemon.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <grp.h>
 #include <libgen.h>
@@ -15,6 +14,7 @@
 
 #include "base/account.h"
 #include "base/compiler.h"
+#include "base/directory.h"
 #include "base/mem.h"
 #include "cli/doctor_sight.h"
 #include "cli/identity.h"
@@ -58,14 +58,15 @@ group_name(gid_t gid, char number[16])
 static int
 advise_restart(struct doctor *doctor, const struct identity *identity, const char *path, int mode)
 {
-        struct identity started;
+        const struct passwd *user = identity->is_running ? getpwuid(identity->account.user) : NULL;
+        struct account started;
         int helps;
 
-        if (!identity->is_running)
+        if (user == NULL)
                 return 0;
-        helps = identity_find(&started, getpwuid(identity->uid), identity->gid) &&
-                identity_try(&started, path, mode) == 0;
-        identity_clear(&started);
+        started = account_of(user, identity->account.group);
+        helps = account_try(&started, path, mode) == 0;
+        account_clear(&started);
         if (helps)
                 doctor_remedy(doctor,
                               "%s is a member of a group that may, and was not when gatepostd started: %s",
@@ -82,18 +83,20 @@ make_way(struct doctor *doctor, const struct identity *identity, const char *pat
 {
         mode_t needed = (strchr(bits, 'r') != NULL ? S_IRGRP : 0) | (strchr(bits, 'x') != NULL ? S_IXGRP : 0);
         char number[16];
-        const char *own = identity->gid == UNKNOWN_GROUP ? identity->name : group_name(identity->gid, number);
+        const char *own = identity->account.group == UNKNOWN_GROUP
+                              ? identity->name
+                              : group_name(identity->account.group, number);
         struct stat st;
 
         if (stat(path, &st) != 0)
                 return mem_printf("let %s access %s", identity->name, path);
-        if (st.st_uid == identity->uid)
+        if (st.st_uid == identity->account.user)
                 return mem_printf("chmod u+%s %s", bits, path);
-        if (st.st_gid == 0 || st.st_gid == identity->gid)
+        if (st.st_gid == 0 || st.st_gid == identity->account.group)
                 return mem_printf("chgrp %s %s && chmod g+%s %s", own, path, bits, path);
         if ((st.st_mode & needed) != needed)
                 return mem_printf("setfacl -m u:%s:%s %s", identity->name, bits, path);
-        if (getpwuid(identity->uid) != NULL && getgrgid(st.st_gid) != NULL)
+        if (getpwuid(identity->account.user) != NULL && getgrgid(st.st_gid) != NULL)
                 return mem_printf("usermod -aG %s %s, and then: %s", group_name(st.st_gid, number),
                                   identity->name, doctor_restart(doctor));
         return mem_printf("SupplementaryGroups=%s in the unit, and then: %s", group_name(st.st_gid, number),
@@ -103,12 +106,13 @@ make_way(struct doctor *doctor, const struct identity *identity, const char *pat
 void
 doctor_files_advise(struct doctor *doctor, const char *path)
 {
+        const struct account own = account_this();
         char directory[PATH_MAX];
-        int is_closed = path != NULL && identity_find_closed(NULL, path, directory);
+        int is_closed = path != NULL && account_find_closed(&own, path, directory);
         const struct passwd *user = getpwnam(ACCOUNT_SERVICE_USER);
         char name[] = ACCOUNT_SERVICE_USER;
-        struct identity unit = {.uid = user == NULL ? (uid_t)-1 : user->pw_uid,
-                                .gid = user == NULL ? UNKNOWN_GROUP : user->pw_gid,
+        struct identity unit = {.account = {.user = user == NULL ? (uid_t)-1 : user->pw_uid,
+                                            .group = user == NULL ? UNKNOWN_GROUP : user->pw_gid},
                                 .name = name};
         char *way = path == NULL ? mem_strdup("let it read the file")
                     : doctor_sight_is_private(path)
@@ -137,7 +141,7 @@ advise_entry(struct doctor *doctor, const struct identity *identity, const char 
 {
         char directory[PATH_MAX], *way;
 
-        if (!identity_find_closed(identity, path, directory))
+        if (!account_find_closed(&identity->account, path, directory))
                 return 0;
         way = make_way(doctor, identity, directory, "x");
         doctor_remedy(doctor, "let %s enter the directory: %s", identity->name, way);
@@ -164,7 +168,7 @@ check_file(struct doctor *doctor, const struct identity *identity, const char *p
 {
         struct stat st;
         int is_directory = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-        int mode = is_directory ? R_OK | X_OK : R_OK, code = identity_try(identity, path, mode);
+        int mode = is_directory ? R_OK | X_OK : R_OK, code = account_try(&identity->account, path, mode);
         int is_hidden = doctor_sight_hides(identity, path);
         char *way;
 
@@ -191,31 +195,6 @@ check_file(struct doctor *doctor, const struct identity *identity, const char *p
         free(way);
 }
 
-/* Whether a file of this name in a directory is of Gatepost. */
-typedef int file_owner(const char *name);
-
-/*
- * Write the path of a file in a directory that is of Gatepost, and that a user may not read: one of root, for
- * example, if gatepostd was run by hand. Returns whether there is one.
- */
-static int
-find_unreadable(const struct identity *identity, const char *directory, file_owner *owns, char path[PATH_MAX])
-{
-        DIR *open = opendir(directory);
-        const struct dirent *entry;
-        struct stat st;
-        int found = 0;
-
-        while (open != NULL && !found && (entry = readdir(open)) != NULL) {
-                (void)snprintf(path, PATH_MAX, "%s/%s", directory, entry->d_name);
-                found = owns(entry->d_name) && lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-                        st.st_uid != identity->uid && identity_try(identity, path, R_OK) == EACCES;
-        }
-        if (open != NULL)
-                (void)closedir(open);
-        return found;
-}
-
 /* Whether a directory is missing, or no mount point: its disk may not be mounted. */
 static int
 may_lack_a_disk(const char *path)
@@ -229,30 +208,54 @@ may_lack_a_disk(const char *path)
         return result;
 }
 
+/*
+ * Return what gives a directory to the user, to be freed. It may have deliveries that wait, or be one of the
+ * system.
+ */
+static char *
+make_own(const struct identity *identity, const char *path, directory_owns *owns)
+{
+        char *real = realpath(path, NULL), *way;
+        struct stat status;
+
+        if (real == NULL && lstat(path, &status) == 0)
+                way = mem_printf("create the directory to which this link leads, for %s", identity->name);
+        else if (real == NULL)
+                way = mem_printf("install -d -o %s -m 0700 %s", identity->name, path);
+        else if (directory_is_of_others(path, owns))
+                way = mem_strdup("it has other files, so name a directory of its own");
+        else
+                way = mem_printf("chown -R %s %s && chmod 700 %s", identity->name, real, real);
+        free(real);
+        return way;
+}
+
 /* After a failure: say what lets the user write a directory. `on` is it, or without it the one above. */
 static void
 advise_writing(struct doctor *doctor, const struct identity *identity, const char *path, const char *on,
-               int code)
+               int code, directory_owns *owns)
 {
+        char *way;
+
         if (advise_restart(doctor, identity, on, W_OK | X_OK) ||
             (code == EACCES && advise_entry(doctor, identity, on)))
                 return;
-        if (code == EROFS)
+        if (code == EROFS) {
                 doctor_remedy(
                     doctor, "if its file system was mounted writable, see in the kernel's log (dmesg) why it "
                             "is read-only now, and then mount it writable again; else name a directory that "
                             "is on another one, and drain a copy of what a spool here has by @GATEPOST@ "
                             "spool drain");
-        else
-                doctor_remedy(doctor,
-                              "%sinstall -d -o %s -m 0700 %s%s; %s must be able to enter those above it",
-                              may_lack_a_disk(path) ? "if it is on a disk of its own, mount that; else: "
-                                                    : "",
-                              identity->name, path,
-                              doctor_sight_is_read_only(identity, path, on)
-                                  ? ", and name it in ReadWritePaths= of the unit"
-                                  : "",
-                              identity->name);
+                return;
+        }
+        way = make_own(identity, path, owns);
+        doctor_remedy(doctor, "%s%s%s; %s must be able to enter those above it",
+                      may_lack_a_disk(path) ? "if it is on a disk of its own, mount that; else: " : "", way,
+                      doctor_sight_is_read_only(identity, path, on)
+                          ? ", and name it in ReadWritePaths= of the unit"
+                          : "",
+                      identity->name);
+        free(way);
 }
 
 /* Whether the running daemon uses a directory. */
@@ -302,18 +305,19 @@ report_writable(struct doctor *doctor, const struct identity *identity, const ch
 
 /* The daemon creates a directory that does not exist. */
 static void
-check_directory(struct doctor *doctor, const struct identity *identity, const char *path, file_owner *owns)
+check_directory(struct doctor *doctor, const struct identity *identity, const char *path,
+                directory_owns *owns)
 {
         char *copy = mem_strdup(path), *what, file[PATH_MAX], *real;
         struct stat status;
         const char *on = lstat(path, &status) == 0 ? path : dirname(copy); /* also a link to nothing */
-        int code = identity_try(identity, on, W_OK | X_OK);
+        int code = account_try(&identity->account, on, W_OK | X_OK);
 
         doctor_begin(doctor, "files", "%s", path);
         if (is_elsewhere(identity, path)) {
                 doctor_pass(doctor, "it is " DOCTOR_SIGHT_OWN);
-        } else if (code == 0 && on == path && find_unreadable(identity, path, owns, file)) {
-                what = mem_printf("read %s, which is in it", file);
+        } else if (code == 0 && on == path && directory_find_denied(path, owns, &identity->account, file)) {
+                what = mem_printf("open %s, which is in it", file);
                 report_denied(doctor, identity, what, EACCES);
                 free(what);
                 real = realpath(path, NULL); /* chown -R does not follow a link */
@@ -325,7 +329,7 @@ check_directory(struct doctor *doctor, const struct identity *identity, const ch
                 what = mem_printf("write %s", on == path ? "it" : on);
                 report_denied(doctor, identity, what, code);
                 free(what);
-                advise_writing(doctor, identity, path, on, code);
+                advise_writing(doctor, identity, path, on, code, owns);
         }
         free(copy);
 }
@@ -377,8 +381,10 @@ find_identity(const struct doctor *doctor, struct identity *identity)
                 user = getpwuid((uid_t)status_value(id));
         else if (!is_known && strncmp(doctor->file, HOME, strlen(HOME)) == 0)
                 user = getpwnam(ACCOUNT_SERVICE_USER);
-        if (user != NULL)
-                is_known = identity_find(identity, user, user->pw_gid);
+        if (user != NULL) {
+                identity_find(identity, user, user->pw_gid);
+                is_known = 1;
+        }
         identity->status = status;
         return is_known;
 }
@@ -388,8 +394,10 @@ void
 doctor_check_files(struct doctor *doctor)
 {
         struct identity identity;
-        int is_known = find_identity(doctor, &identity), is_other = is_known && identity.uid != geteuid();
-        int can_try = is_other && geteuid() == 0 && identity_try(&identity, "/", F_OK) != IDENTITY_CANNOT_TRY;
+        int is_known = find_identity(doctor, &identity),
+            is_other = is_known && identity.account.user != geteuid();
+        int can_try =
+            is_other && geteuid() == 0 && account_try(&identity.account, "/", F_OK) != ACCOUNT_CANNOT_TRY;
 
         doctor_begin(doctor, "files", "%s", "");
         if (can_try) {

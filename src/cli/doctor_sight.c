@@ -134,14 +134,14 @@ void
 doctor_sight_find(const struct doctor *doctor, struct identity *identity)
 {
         if (identity->is_running)
-                identity->root = find_root(doctor->file, &identity->uid);
+                identity->root = find_root(doctor->file, &identity->account.user);
 }
 
 enum doctor_sight
 doctor_sight_of(const struct doctor *doctor, const char *path)
 {
         char *root = find_root(doctor->file, NULL);
-        int code = root == NULL ? IDENTITY_CANNOT_TRY : identity_try_at(root, path, F_OK);
+        int code = root == NULL ? ACCOUNT_CANNOT_TRY : identity_try_at(root, path, F_OK);
         char *there = mem_printf("%s%s", root == NULL ? "" : root, path);
         enum doctor_sight sight = DOCTOR_SIGHT_SHARED;
         struct stat theirs, ours;

@@ -241,6 +241,14 @@ add_tls_problem(struct problems *problems, const struct ini *ini, const char *op
 }
 
 static void
+add_tls_file(struct config *config, const struct ini *ini, const char *option, const char *path,
+             const struct stat *st)
+{
+        config_add_file(config, path, st, 0);
+        config->files[config->n_files - 1].line = ini_line(ini, "receiver", "", option);
+}
+
+static void
 read_tls_files(struct config *config, const struct ini *ini, struct problems *problems)
 {
         struct error error;
@@ -255,10 +263,12 @@ read_tls_files(struct config *config, const struct ini *ini, struct problems *pr
         if (config->tls_client_ca_file != NULL &&
             certificate_read_authorities(config->certificate, config->tls_client_ca_file, &error) != 0)
                 add_tls_problem(problems, ini, "tls_client_ca_file", &error);
-        config_add_file(config, config->tls_certificate_file, &config->certificate->leaf_st, 0);
-        config_add_file(config, config->tls_key_file, &config->certificate->key_st, 0);
+        add_tls_file(config, ini, "tls_certificate_file", config->tls_certificate_file,
+                     &config->certificate->leaf_st);
+        add_tls_file(config, ini, "tls_key_file", config->tls_key_file, &config->certificate->key_st);
         if (config->tls_client_ca_file != NULL)
-                config_add_file(config, config->tls_client_ca_file, &config->certificate->authorities_st, 0);
+                add_tls_file(config, ini, "tls_client_ca_file", config->tls_client_ca_file,
+                             &config->certificate->authorities_st);
 }
 
 /* A receiver must not go without TLS because one of its options is missing. */

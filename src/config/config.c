@@ -281,7 +281,7 @@ void
 config_add_file(struct config *config, const char *path, const struct stat *st, int is_of_kafka)
 {
         config->files = mem_resize(config->files, config->n_files + 1, sizeof(*config->files));
-        config->files[config->n_files++] = (struct config_file){absolute(path), *st, is_of_kafka};
+        config->files[config->n_files++] = (struct config_file){absolute(path), *st, 0, is_of_kafka};
 }
 
 void

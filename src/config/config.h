@@ -47,6 +47,7 @@ struct config_listen {
 struct config_file {
         char *path; /* absolute */
         struct stat st;
+        size_t line;     /* where the configuration names it; 0: it is the configuration itself */
         int is_of_kafka; /* [kafka] names it, so that another one takes effect at a restart */
 };
 

@@ -225,6 +225,7 @@ set_options(struct load *load)
 
         for (size_t i = 0; i < load->ini->n; i++) {
                 const struct ini_entry *entry = &load->ini->entries[i];
+                size_t n_files = load->config->n_files;
 
                 if (entry->name == NULL)
                         is_open = open_section(load, entry);
@@ -232,6 +233,8 @@ set_options(struct load *load)
                         set_free_form(load, entry);
                 else if (is_open)
                         set_option(load, entry);
+                while (n_files < load->config->n_files)
+                        load->config->files[n_files++].line = entry->line;
         }
 }
 

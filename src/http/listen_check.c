@@ -110,7 +110,7 @@ check_directory(const char *directory, const struct account *account, struct err
                 (void)error_set(error, "%s is not a directory", directory);
                 return IMPOSSIBLE;
         }
-        if (account_may(account, directory, &st, W_OK | X_OK))
+        if (account_access(account, directory, W_OK | X_OK) == 0)
                 return POSSIBLE;
         (void)
             error_set(error,
@@ -157,7 +157,7 @@ static int
 check_and_report(const struct config *config, const struct config_listen *listen, const char *section,
                  problems_reporter *report)
 {
-        const struct account account = account_service();
+        struct account account = account_service();
         struct error error;
         enum listen_verdict verdict = is_made_by_unit(listen) ? POSSIBLE : check(listen, &account, &error);
         char text[sizeof(error.text) + 128];
@@ -167,6 +167,7 @@ check_and_report(const struct config *config, const struct config_listen *listen
                                         .section = section,
                                         .option = "listen"};
 
+        account_clear(&account);
         if (verdict == POSSIBLE)
                 return 0;
         (void)snprintf(text, sizeof(text), "listen: %.110s: %s", listen->text, error.text);

@@ -7,11 +7,11 @@
 
 #include "base/log.h"
 #include "base/unit.h"
-#include "config/directory_check.h"
+#include "config/access_check.h"
 
 /* Check the file system of a directory. */
 static void
-check_file_system(struct directory_check *check, const char *directory)
+check_file_system(struct access_check *check, const char *directory)
 {
         const struct config *config = check->config;
         int is_max = config->spool_max_line != 0;
@@ -28,7 +28,7 @@ check_file_system(struct directory_check *check, const char *directory)
                               "%.200s is in memory: a reboot loses deliveries that were answered 200; use a "
                               "directory on a disk, such as " STATE_DIRECTORY "/spool",
                               directory);
-                directory_check_note(check, PROBLEM_WARNING, "spool", config->spool_line, error.text);
+                access_check_note(check, PROBLEM_WARNING, "spool", config->spool_line, error.text);
         }
         if (size > 0 && config->spool_max > size) {
                 (void)
@@ -36,8 +36,8 @@ check_file_system(struct directory_check *check, const char *directory)
                               "it is larger than the file system of %.200s, which has %llu MiB; choose less "
                               "than is free there",
                               directory, (unsigned long long)(size >> 20));
-                directory_check_note(check, PROBLEM_WARNING, is_max ? "spool_max" : "spool",
-                                     is_max ? config->spool_max_line : config->spool_line, error.text);
+                access_check_note(check, PROBLEM_WARNING, is_max ? "spool_max" : "spool",
+                                  is_max ? config->spool_max_line : config->spool_line, error.text);
         }
 }
 
@@ -54,7 +54,7 @@ advise(const char *path, const struct spool_listing *listing)
 
 /* Warn if the directory is used for something else. */
 static void
-check_others(struct directory_check *check, const char *path)
+check_others(struct access_check *check, const char *path)
 {
         struct error error;
         struct spool_directory *directory = spool_directory_open(path, 0, &error);
@@ -64,7 +64,7 @@ check_others(struct directory_check *check, const char *path)
             listing.n_others > 0) {
                 (void)error_set(&error, "%.200s has other files (%zu); use a directory of its own%s", path,
                                 listing.n_others, advise(path, &listing));
-                directory_check_note(check, PROBLEM_WARNING, "spool", check->line, error.text);
+                access_check_note(check, PROBLEM_WARNING, "spool", check->line, error.text);
         }
         spool_listing_free(&listing);
         spool_directory_close(directory);
@@ -73,25 +73,27 @@ check_others(struct directory_check *check, const char *path)
 int
 spool_place_check(const struct config *config, problems_reporter *report)
 {
-        struct directory_check check = {config,
-                                        report,
-                                        account_service(),
-                                        "receiver",
-                                        "spool",
-                                        config->spool_line,
-                                        "holds bodies",
-                                        spool_directory_owns,
-                                        0};
+        struct access_check check = {config,
+                                     report,
+                                     {0},
+                                     "receiver",
+                                     "spool",
+                                     config->spool_line,
+                                     "holds bodies",
+                                     spool_directory_owns,
+                                     0};
         char *on;
 
         if (config->spool == NULL || !(config->roles & CONFIG_RECEIVER))
                 return 0;
-        on = directory_check(&check, config->spool);
+        check.account = account_service();
+        on = access_check_directory(&check, config->spool);
         if (on != NULL && strcmp(on, config->spool) == 0)
                 check_others(&check, config->spool);
         if (on != NULL)
                 check_file_system(&check, on);
         free(on);
+        account_clear(&check.account);
         return check.has_error ? -1 : 0;
 }
 

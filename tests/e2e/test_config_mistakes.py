@@ -613,6 +613,11 @@ def test_check_ends_with_a_summary(check, tmp_path):
     doubtful = written("kafka", "debug = conf")
     assert last_line(written("receiver", "threads = 2")) == "FILE: ok, 1 source, 9 event topics"
     assert last_line(doubtful) == "FILE: ok, 1 source, 9 event topics, 1 warning"
+    assert last_line(written("events", "invoice.accepted = t.accepted")) == (
+        "FILE: ok, 1 source, 1 event topic (none for 8 documented kinds, whose deliveries go to quarantine)")
+    assert last_line(written("events", "invoice.* = t.invoices|reporting_batch.* = t.batches")) == (
+        "FILE: ok, 1 source, 2 event topics (none for 1 documented kind, whose deliveries go to quarantine)")
+    assert last_line(written("events", "invoice.accepted = t.accepted").replace("[gatepost]", "[gatepost]\nroles = receiver")) == "FILE: ok, 1 source, 1 event topic"
     assert last_line(doubtful, "--strict") == "gatepost check: FILE is refused because of --strict: 1 warning"
     assert last_line(written("kafka", "acks = 1")) == "gatepost check: FILE is refused: 1 error, 0 warnings"
 
@@ -723,7 +728,7 @@ def test_certificates_of_the_brokers_that_gatepostd_may_not_read(unprivileged, a
 
 def test_spool_that_cannot_be_created_gets_a_warning(unprivileged):
     status, errors = unprivileged(written("receiver", "spool = DIRECTORY/spool|spool_max = 1MiB"), "gatepost", "check")
-    assert status == 0 and re.search(r"^FILE:4: warning: spool: \S+ is not writable for gatepostd; mount it if it is on a disk of its own, or give it to the user of gatepostd", errors, re.M), errors
+    assert status == 0 and re.search(r"^FILE:4: warning: spool: \S+ is not writable for gatepostd, which is to create it there; if it is on a disk of its own, mount that, or create it: install -d -o nobody -m 0700 ", errors, re.M), errors
 
 
 @pytest.mark.skipif(not UNPRIVILEGED, reason="root may enter every directory of the test's user")
@@ -760,7 +765,7 @@ def test_link_to_a_directory_that_is_missing_gets_a_warning(check, tmp_path, sec
 def test_spool_that_is_of_another_user_is_not_closed_to_gatepostd(unprivileged):
     status, errors = unprivileged(written("receiver", "spool = DIRECTORY|spool_max = 1MiB"), "gatepost", "check")
     assert status == 0 and "(mode 0755), which holds bodies; chown it to the user of gatepostd and chmod 700; or, if it is empty, " in errors, errors
-    assert re.search(r"is not writable for gatepostd; .* \(chown -R\)$", errors, re.M), errors  # no other directory is named
+    assert re.search(r"is not writable for gatepostd and has other files; use a directory of its own, such as /var/lib/gatepost/spool$", errors, re.M), errors
 
 
 @pytest.mark.skipif(not UNPRIVILEGED, reason="only root leaves such files")
@@ -776,7 +781,7 @@ def test_file_of_root_in_a_directory_of_gatepostd_gets_a_warning(unprivileged, s
         for each in (directory, directory / name):
             os.chown(each, 65534 if each == directory else owner, 65534)
         status, errors = unprivileged(written(section, f"{option} = {directory}" + ("|spool_max = 1MiB" if option == "spool" else "")), "gatepost", "check")
-    expected = rf"^FILE:\d+: warning: {option}: {directory}/{name}, which is in it, is not readable for gatepostd; give all that is in it to the user of gatepostd \(chown -R\)$"
+    expected = rf"^FILE:\d+: warning: {option}: gatepostd may not open {directory}/{name}, which is in it; give all that is in it to the user of gatepostd \(chown -R\)$"
     assert status == 0 and bool(re.search(expected, errors, re.M)) == (owner == 0), errors
 
 

@@ -167,11 +167,14 @@ def test_directory_that_the_daemons_user_cannot_write(router_of_nobody):
     assert f"✓ files {config['source invoicing']['secret_file']}: the daemon's user, nobody, may read it" in checkup.lines
     (config.directory / "state").symlink_to(config.directory / "disk" / "state")
     expect(router_of_nobody(), EX_NOPERM, f"files {config.directory}/state: the daemon's user, nobody, cannot write it: No such file or directory",
-           "if it is on a disk of its own, mount that")
+           "if it is on a disk of its own, mount that; else: create the directory to which this link leads, for nobody; ")
     (config.directory / "state").unlink()
     (config.directory / "state").mkdir(0o700)
     expect(router_of_nobody(), EX_NOPERM, f"files {config.directory}/state: the daemon's user, nobody, cannot write it: Permission denied",
-           "if it is on a disk of its own, mount that; else: install -d")
+           f"if it is on a disk of its own, mount that; else: chown -R nobody {config.directory}/state && chmod 700 {config.directory}/state; ")
+    (config.directory / "state" / "cron").mkdir()
+    expect(router_of_nobody(), EX_NOPERM, f"files {config.directory}/state: the daemon's user, nobody, cannot write it: Permission denied",
+           "else: it has other files, so name a directory of its own; ")
     os.chown(config.directory / "state", 65534, 65534)
     assert f"✓ files {config.directory}/state: the daemon's user, nobody, may write it" in router_of_nobody().lines
 
@@ -212,7 +215,7 @@ def test_file_in_a_directory_of_the_daemon_that_its_user_cannot_read(router_of_n
     state.mkdir(0o700)
     os.chown(state, 65534, 65534)
     (state / "key").touch(0o600)
-    expect(router_of_nobody(), EX_NOPERM, f"files {state}: the daemon's user, nobody, cannot read {state}/key, which is in it: Permission denied",
+    expect(router_of_nobody(), EX_NOPERM, f"files {state}: the daemon's user, nobody, cannot open {state}/key, which is in it: Permission denied",
            f"; remedy: chown -R nobody {state}")
     os.chown(state / "key", 65534, 0)
     assert f"✓ files {state}: the daemon's user, nobody, may write it" in router_of_nobody().lines
@@ -229,7 +232,7 @@ def test_files_of_others_in_a_directory_of_the_daemon_do_not_matter(router_of_no
     assert f"✓ files {state}: the daemon's user, nobody, may write it" in router_of_nobody().lines
     for name in ("lock", "key", "0-10-20.run"):
         (directory / name).touch(0o600)
-        expect(router_of_nobody(), EX_NOPERM, f"cannot read {state}/{name}, which is in it", f"; remedy: chown -R nobody {directory}")
+        expect(router_of_nobody(), EX_NOPERM, f"cannot open {state}/{name}, which is in it", f"; remedy: chown -R nobody {directory}")
         (directory / name).unlink()
 
 

@@ -108,15 +108,17 @@ def test_deliveries_are_accepted_while_kafka_is_away_and_published_once(installa
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may become another user")
-def test_root_may_run_it_once_and_its_user_goes_on(place, installation, away):
-    """By hand, for example, to see what it says: its files belong to the owner of their directory."""
+@pytest.mark.parametrize("exist", [True, False], ids=["in directories that exist", "in directories that it makes"])
+def test_root_may_run_it_once_and_its_user_goes_on(place, installation, away, exist):
+    """By hand, for example, to see what it says: what it makes belongs to the owner of the directory in which it is."""
     config = configure(installation)
     config.directory = place
     directories = [config.directory / each for each in ("spool", "state")]
     config["receiver"]["spool"], config.sections["router"] = str(directories[0]), {"state": str(directories[1])}
     config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET)
-    for each in directories:
+    for each in directories if exist else []:
         each.mkdir(0o700)
+    for each in directories if exist else [place]:
         os.chown(each, 65534, 65534)
     daemon = installation.start(config)
     accepted = deliver(daemon, 3)

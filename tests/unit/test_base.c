@@ -224,7 +224,7 @@ END_TEST
 /* Another account than this one: only the modes are known. */
 START_TEST(test_directory_that_an_account_may_not_enter_is_found)
 {
-        struct account account = {.user = getuid() + 1, .group = getgid() + 1};
+        struct account account = {.user = getuid() + 1, .group = getgid() + 1, .groups = NULL};
         char found[PATH_MAX], *path;
         const char *above;
 

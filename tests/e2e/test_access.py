@@ -1,0 +1,125 @@
+"""What the user of the systemd units may access, as root's check says on a machine that has this user."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from daemon import ENVIRONMENT, assert_no_sanitizer_report
+from installation import BUILD
+
+GATEPOST, SSL_CERT, OTHER = 64001, 64002, 64003
+SECRET = "7d8f0c1b2a3e4f5061728394a5b6c7d8"
+
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+
+
+@pytest.fixture
+def place():
+    """The units hide /tmp and /home; there nothing is checked for their user."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+        pathlib.Path(name).chmod(0o755)
+        yield pathlib.Path(name)
+
+
+@pytest.fixture
+def check(place, tmp_path):
+    """Check a text by both programs. Returns what they say, in which FILE is the configuration and DIRECTORY where it is."""
+    for name, lines in (("passwd", [f"gatepost:x:{GATEPOST}:{GATEPOST}::/:/bin/false"]),
+                        ("group", [f"gatepost:x:{GATEPOST}:", f"ssl-cert:x:{SSL_CERT}:gatepost"])):
+        known = [each for each in pathlib.Path("/etc", name).read_text().splitlines() if not each.startswith(("gatepost:", "ssl-cert:"))]
+        (tmp_path / name).write_text("\n".join([*known, *lines, ""]))
+    with_user = ["unshare", "--mount", "sh", "-ec", f'for each in passwd group; do mount --bind {tmp_path}/$each /etc/$each; done; exec "$@"', "sh"]
+    file = place / "gatepost.conf"
+
+    def run():
+        told = []
+        for command in ([BUILD / "gatepost", "-c", file, "check"], [BUILD / "gatepostd", "-t", "-c", file]):
+            done = subprocess.run([*with_user, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+            assert_no_sanitizer_report(done.stderr)
+            assert done.returncode == 0, done.stderr
+            told.append(sorted(line for line in done.stderr.replace(str(file), "FILE").splitlines() if re.match(r"FILE:(\d+:)? warning: .*gatepostd", line)))
+        assert told[0] == told[1]
+        return [line.replace(str(place), "DIRECTORY") for line in told[0]]
+    return run
+
+
+def write(place, receiver=(), router=(), kafka=()):
+    lines = ["[receiver]", "listen = 127.0.0.1:0", *receiver, "[router]", *router, "[source invoicing]", "path = /webhooks/invoicing",
+             "header_prefix = x-invoicing", f"secret_file = {place}/secret", "[kafka]", "bootstrap.servers = kafka1:9092", *kafka]
+    (place / "gatepost.conf").write_text("".join(f"{line}\n" for line in lines))
+    (place / "secret").write_text(SECRET)
+    for name in ("gatepost.conf", "secret"):
+        os.chown(place / name, 0, GATEPOST)
+        (place / name).chmod(0o640)
+    return lines
+
+
+@pytest.mark.parametrize("owner, group, mode, remedy", [
+    (0, 0, 0o600, "chgrp gatepost FILE && chmod g+r FILE"),
+    (0, GATEPOST, 0o600, "chgrp gatepost FILE && chmod g+r FILE"),
+    (0, GATEPOST, 0o640, None),
+    (0, SSL_CERT, 0o640, None),
+    (0, OTHER, 0o640, "setfacl -m u:gatepost:r FILE"),
+    (GATEPOST, 0, 0o200, "chmod u+r FILE"),
+    (GATEPOST, 0, 0o400, None),
+])
+def test_file_that_it_may_not_read(place, check, authority, owner, group, mode, remedy):
+    certificate, key = authority.issue("gatepost")
+    shutil.copyfile(certificate, place / "gw.pem")
+    shutil.copyfile(key, place / "gw.key")
+    (place / "password").write_text(SECRET)
+    lines = write(place, [f"tls_certificate_file = {place}/gw.pem", f"tls_key_file = {place}/gw.key"], kafka=[
+        "security.protocol = SASL_SSL", "sasl.mechanism = PLAIN", "sasl.username = gatepost", f"sasl.password_file = {place}/password"])
+    expected = []
+    for name in ("gatepost.conf", "gw.pem", "gw.key", "secret", "password"):
+        os.chown(place / name, owner, group)
+        (place / name).chmod(mode)
+        line = [f"{i}:" for i, each in enumerate(lines, 1) if each.endswith(f"/{name}")]
+        path = "FILE" if name == "gatepost.conf" else f"DIRECTORY/{name}"
+        expected.append(f"FILE:{''.join(line)} warning: gatepostd may not read {path} (mode {mode:04o}); let its user, gatepost, read it: "
+                        f"{(remedy or '').replace('FILE', path)}")
+    assert check() == (sorted(expected) if remedy else [])
+
+
+def test_directory_above_its_files_that_it_may_not_enter(place, check):
+    write(place)
+    assert check() == []
+    place.chmod(0o700)
+    assert [re.sub(r"^\S+ ", "", line) for line in check()] == [
+        f"warning: gatepostd may not enter DIRECTORY, in which {path} is; let its user, gatepost, enter it, for example by chmod o+x DIRECTORY"
+        for path in ("FILE", "DIRECTORY/secret")]
+
+
+@pytest.mark.parametrize("option", ["spool", "state"])
+def test_remedies_of_a_directory_that_it_may_not_write_help(place, check, option):
+    """Each is done as it is printed. A directory that has files of others is not given away."""
+    directory = place / "data" / option
+    directory.parent.mkdir(0o755)
+    write(place, **{"receiver" if option == "spool" else "router": [f"{option} = {directory}"]})
+    told = check()
+    remedy = re.search(r"DIRECTORY/data is not writable for gatepostd, which is to create it there; if it is on a disk of its own, mount that, or create it: "
+                       rf"(install -d -o gatepost -m 0700 DIRECTORY/data/{option}), which ReadWritePaths= of a systemd unit must name, "
+                       rf"or use /var/lib/gatepost/{option}$", told[0])
+    subprocess.run(remedy[1].replace("DIRECTORY", str(place)).replace("-o gatepost", f"-o {GATEPOST}"), shell=True, check=True)
+    told = [line for line in check() if "in memory" not in line]
+    assert told == []
+    for name in ("lock", "0000000000000001.spool" if option == "spool" else "key"):
+        (directory / name).touch(0o600)
+        os.chown(directory, 0, 0)
+        assert f"{option}: DIRECTORY/data/{option} is not writable for gatepostd; mount it if it is on a disk of its own, or give it to the user of gatepostd (chown -R)" in "".join(check())
+        os.chown(directory, GATEPOST, GATEPOST)
+        assert f"{option}: gatepostd may not open DIRECTORY/data/{option}/{name}, which is in it; give all that is in it to the user of gatepostd (chown -R)" in "".join(check())
+        (directory / name).unlink()
+    (directory / "lock").touch()
+    (directory / "lock").chmod(0o644)
+    assert f"may not open DIRECTORY/data/{option}/lock" in "".join(check()), "it is locked for writing"
+    (directory / "cron").mkdir()
+    os.chown(directory, 0, 0)
+    told = "".join(check())
+    assert f"{option}: DIRECTORY/data/{option} is not writable for gatepostd and has other files; use a directory of its own, such as /var/lib/gatepost/{option}" in told
+    assert "chown -R" not in told
