@@ -35,22 +35,30 @@ note(struct access_check *check, enum problem_level level, const struct error *e
         access_check_note(check, level, check->option, check->line, error->text);
 }
 
+/* Report a directory that is used for something else, such as /var/lib: its owner and mode are left. */
+static void
+report_of_others(struct access_check *check, const char *path)
+{
+        char *usual = mem_printf(STATE_DIRECTORY "/%s", check->option);
+        int is_usual = strcmp(path, usual) == 0;
+        struct error error;
+
+        (void)error_set(&error, "%.200s has other files; use a directory of its own%s%s", path,
+                        is_usual ? "" : ", such as ", is_usual ? "" : usual);
+        note(check, PROBLEM_WARNING, &error);
+        free(usual);
+}
+
 /* Report a directory that exists and that gatepostd may not write. It may have what was accepted. */
 static void
 report_unwritable(struct access_check *check, const char *path)
 {
         struct error error;
 
-        if (directory_is_of_others(path, check->owns))
-                (void)error_set(&error,
-                                "%.200s is not writable for gatepostd and has other files; use a directory "
-                                "of its own, such as " STATE_DIRECTORY "/%s",
-                                path, check->option);
-        else
-                (void)error_set(&error,
-                                "%.200s is not writable for gatepostd; mount it if it is on a disk of its "
-                                "own, or give it to the user of gatepostd (chown -R)",
-                                path);
+        (void)error_set(&error,
+                        "%.200s is not writable for gatepostd; mount it if it is on a disk of its own, or "
+                        "give it to the user of gatepostd (chown -R)",
+                        path);
         note(check, PROBLEM_WARNING, &error);
 }
 
@@ -181,7 +189,9 @@ access_check_directory(struct access_check *check, const char *path)
                 return NULL;
         copy = mem_strdup(path);
         parent = dirname(copy);
-        if (reason == 0 && S_ISDIR(status.st_mode)) {
+        if (reason == 0 && S_ISDIR(status.st_mode) && directory_is_of_others(path, check->owns)) {
+                report_of_others(check, path);
+        } else if (reason == 0 && S_ISDIR(status.st_mode)) {
                 if (account_access(&check->account, path, W_OK | X_OK) == 0)
                         check_files(check, path);
                 else

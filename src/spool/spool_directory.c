@@ -162,7 +162,7 @@ note_file(const struct spool_directory *directory, const char *name, int log, st
                 listing->damaged_bytes += (uint64_t)status.st_size;
         } else if (is_segment && is_file) {
                 add_file(&listing->segments, &listing->n_segments, number, &status);
-        } else if (name[0] != '.' && strcmp(name, "lock") != 0) {
+        } else if (name[0] != '.' && strcmp(name, "lock") != 0 && strcmp(name, "lost+found") != 0) {
                 listing->n_others++;
                 if (log)
                         log_warning("a file in the spool is not a segment and is ignored file=%s",

@@ -41,18 +41,7 @@ check_file_system(struct access_check *check, const char *directory)
         }
 }
 
-#define SUGGESTED STATE_DIRECTORY "/spool"
-
-/* Return what to say of another directory than this one, as the end of a sentence. */
-static const char *
-advise(const char *path, const struct spool_listing *listing)
-{
-        if (listing->n_segments > 0)
-                return ", but not before gatepostd has drained the deliveries that wait in this one";
-        return strcmp(path, SUGGESTED) == 0 ? "" : ", such as " SUGGESTED;
-}
-
-/* Warn if the directory is used for something else. */
+/* Warn if the directory of a spool, which has segments, is used for something else, too. */
 static void
 check_others(struct access_check *check, const char *path)
 {
@@ -63,7 +52,11 @@ check_others(struct access_check *check, const char *path)
         if (directory != NULL && spool_directory_list(directory, 0, &listing, &error) == 0 &&
             listing.n_others > 0) {
                 (void)error_set(&error, "%.200s has other files (%zu); use a directory of its own%s", path,
-                                listing.n_others, advise(path, &listing));
+                                listing.n_others,
+                                listing.n_segments == 0
+                                    ? ""
+                                    : ", but not before gatepostd has drained the deliveries that wait in "
+                                      "this one");
                 access_check_note(check, PROBLEM_WARNING, "spool", check->line, error.text);
         }
         spool_listing_free(&listing);

@@ -640,7 +640,15 @@ def test_directory_of_the_spool_that_is_not_its_own_gets_a_warning(check, tmp_pa
     assert f"{spool} has other files (1); use a directory of its own, but not before gatepostd has drained the deliveries" in problems[0]
     (spool / "0000000000000001.spool").unlink()
     status, (problem,) = check(text)
-    assert status == 0 and problem.endswith(f"{spool} has other files (1); use a directory of its own, such as /var/lib/gatepost/spool"), problem
+    assert status == 0 and problem.endswith(f"{spool} has other files (1); use a directory of its own"), problem
+    (spool / "0000000000000001.spool.damaged").unlink()
+    spool.chmod(0o755)  # as that of /var/lib, which stays as it is
+    status, (problem,) = check(text)
+    assert status == 0 and problem.endswith(f": spool: {spool} has other files; use a directory of its own, such as /var/lib/gatepost/spool"), problem
+    (spool / "dump.rdb").unlink()
+    (spool / "lost+found").mkdir()
+    spool.chmod(0o700)
+    assert check(text) == (0, [])
 
 
 def test_spool_larger_than_its_file_system_gets_a_warning(check):
@@ -764,8 +772,13 @@ def test_link_to_a_directory_that_is_missing_gets_a_warning(check, tmp_path, sec
 @pytest.mark.skipif(not UNPRIVILEGED, reason="root owns the directory")
 def test_spool_that_is_of_another_user_is_not_closed_to_gatepostd(unprivileged):
     status, errors = unprivileged(written("receiver", "spool = DIRECTORY|spool_max = 1MiB"), "gatepost", "check")
+    assert status == 0 and re.search(r"has other files; use a directory of its own, such as /var/lib/gatepost/spool$", errors, re.M) and "chown" not in errors, errors
+    with tempfile.TemporaryDirectory() as above:
+        os.chmod(above, 0o755)
+        os.mkdir(f"{above}/spool", 0o755)
+        status, errors = unprivileged(written("receiver", f"spool = {above}/spool|spool_max = 1MiB"), "gatepost", "check")
     assert status == 0 and "(mode 0755), which holds bodies; chown it to the user of gatepostd and chmod 700; or, if it is empty, " in errors, errors
-    assert re.search(r"is not writable for gatepostd and has other files; use a directory of its own, such as /var/lib/gatepost/spool$", errors, re.M), errors
+    assert re.search(r"is not writable for gatepostd; mount it if it is on a disk of its own, or give it to the user of gatepostd \(chown -R\)$", errors, re.M), errors
 
 
 @pytest.mark.skipif(not UNPRIVILEGED, reason="only root leaves such files")
