@@ -321,6 +321,38 @@ def test_consumer_processes_an_event_again_whose_line_was_cut_off_by_a_crash(exa
 
 
 @languages("go", "node")
+def test_consumer_gets_an_event_again_whose_processing_failed(example, topic, tmp_path_factory):
+    """A developer has put a call there, which fails the first time."""
+    source, line, call = {
+        "go/consume.go": ("consume.go", "\tfmt.Println(e.Source, e.ID, e.Type, e.Body)\n",
+                          '\tif _, err := os.Stat("fails"); err == nil {\n\t\treturn fmt.Errorf("the bookkeeping does not answer")\n\t}\n'),
+        "node/consume.js": ("consume.js", "  console.log(event.source, event.id, event.type, event.body);\n",
+                            "  if (fs.existsSync('fails')) throw new Error('the bookkeeping does not answer');\n"),
+    }[example.name]
+    text = (example.directory / source).read_text()
+    assert text.count(line) == 1
+    (example.directory / source).write_text(text.replace(line, call + line))
+    if example.name == "go/consume.go":
+        directory = tmp_path_factory.mktemp("go")
+        for name in ("go.mod", "go.sum"):
+            shutil.copy(PREPARED / "go" / name, directory)
+        shutil.copy(example.directory / source, directory)
+        subprocess.run(["go", "build", "-buildvcs=false", "-o", "consume", "."], cwd=directory, env=os.environ | {"GOFLAGS": "-mod=mod", "GOPROXY": "off"}, check=True)
+        example.command = [directory / "consume"]
+    first = topic.accept()
+    example.start(*topic.arguments()).wait_for(first)
+    (example.directory / "fails").touch()
+    second, third = topic.accept(), topic.accept()
+    waiting.until(lambda: "the bookkeeping does not answer" in example.errors, SECONDS, "the failure")
+    example.clean_up()
+    assert not topic.is_processed() and example.stored == [as_printed(first)]
+    (example.directory / "fails").unlink()
+    example.start(*topic.arguments()).wait_for(second, third)
+    example.stop()
+    assert example.stored == sorted(map(as_printed, [first, second, third]))
+
+
+@languages("go", "node")
 def test_consumer_gets_an_event_again_that_it_could_not_store(example, topic):
     """The file may not grow: the event is stored later, once, and its offset is not committed before."""
     first = topic.accept()

@@ -1,8 +1,8 @@
 // Consume events, each once: go run . BROKERS GROUP TOPIC...
 //
-// Needs Go 1.18 or newer. Appends each event to events.jsonl, which is also the memory of what has been processed. A group
-// of several members needs one store for all: a database with a unique key of source and id. SIGTERM stops the consumer
-// after the current batch.
+// Needs Go 1.18 or newer. Appends each event to events.jsonl, which is also the memory of what has been processed: an event
+// comes again if its processing fails, or if a crash prevents that it is remembered. A group of several members needs one
+// store for all: a database with a unique key of source and id. SIGTERM stops the consumer after the current batch.
 package main
 
 import (
@@ -60,21 +60,26 @@ func openJournal(name string) (*journal, error) {
 	return j, err
 }
 
-// add writes an event, and returns false if it was processed before.
-func (j *journal) add(e event) (bool, error) {
-	key := [2]string{e.Source, e.ID}
-	if j.seen[key] {
-		return false, nil
-	}
-	j.seen[key] = true
+func (j *journal) has(e event) bool {
+	return j.seen[[2]string{e.Source, e.ID}]
+}
+
+func (j *journal) add(e event) error {
+	j.seen[[2]string{e.Source, e.ID}] = true
 	line, err := json.Marshal(e)
 	if err == nil {
 		_, err = j.file.Write(append(line, '\n'))
 	}
-	return true, err
+	return err
 }
 
-func process(record *kgo.Record, j *journal) error {
+// Process a new event here. If this returns an error, the event comes again.
+func process(e event) error {
+	fmt.Println(e.Source, e.ID, e.Type, e.Body)
+	return nil
+}
+
+func take(record *kgo.Record, j *journal) error {
 	e := event{Body: string(record.Value)}
 	for _, header := range record.Headers {
 		switch header.Key {
@@ -89,11 +94,13 @@ func process(record *kgo.Record, j *journal) error {
 	if e.Source == "" || e.ID == "" {
 		return fmt.Errorf("%s: the record at offset %d is no event: it has no ce_source or ce_id", record.Topic, record.Offset)
 	}
-	isNew, err := j.add(e)
-	if isNew && err == nil {
-		fmt.Println(e.Source, e.ID, e.Type, e.Body) // a new event: process it here
+	if j.has(e) {
+		return nil
 	}
-	return err
+	if err := process(e); err != nil {
+		return err
+	}
+	return j.add(e)
 }
 
 // poll processes a batch and commits its offsets. The group is not rebalanced meanwhile.
@@ -109,7 +116,7 @@ func poll(ctx context.Context, client *kgo.Client, j *journal) error {
 		if record.Attrs.IsControl() {
 			continue // the end of a transaction
 		}
-		if err := process(record, j); err != nil {
+		if err := take(record, j); err != nil {
 			return err
 		}
 	}

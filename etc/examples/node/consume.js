@@ -1,9 +1,9 @@
 // Consume events, each once: node consume.js BROKERS GROUP TOPIC...
 //
 // Needs Node.js 18 or newer and kafkajs, which reads events that are compressed with gzip; other codecs need a package of
-// their own. Appends each event to events.jsonl, which is also the memory of what has been processed. A group of several
-// members needs one store for all: a database with a unique key of source and id. SIGTERM stops the consumer after the
-// current batch.
+// their own. Appends each event to events.jsonl, which is also the memory of what has been processed: an event comes again
+// if its processing fails, or if a crash prevents that it is remembered. A group of several members needs one store for
+// all: a database with a unique key of source and id. SIGTERM stops the consumer after the current batch.
 'use strict';
 
 const fs = require('fs');
@@ -25,18 +25,27 @@ class Journal {
     this.seen = new Set(lines.map(line => key(JSON.parse(line))));
   }
 
-  // Returns the events that are new, after they have been written.
-  add(events) {
-    const added = new Map(events.filter(event => !this.seen.has(key(event))).map(event => [key(event), event]));
-    const data = Buffer.from([...added.values()].map(event => JSON.stringify(event) + '\n').join(''));
-    fs.ftruncateSync(this.file, this.end);
+  has(event) {
+    return this.seen.has(key(event));
+  }
+
+  add(event) {
+    const data = Buffer.from(JSON.stringify(event) + '\n');
+    fs.ftruncateSync(this.file, this.end); // what an earlier write that failed has left
     for (let written = 0; written < data.length;)
       written += fs.writeSync(this.file, data, written, data.length - written, this.end + written);
-    fs.fsyncSync(this.file);
     this.end += data.length;
-    added.forEach((_, each) => this.seen.add(each));
-    return [...added.values()];
+    this.seen.add(key(event));
   }
+
+  sync() {
+    fs.fsyncSync(this.file);
+  }
+}
+
+// Process a new event here. If this throws, the event comes again.
+async function processEvent(event) {
+  console.log(event.source, event.id, event.type, event.body);
 }
 
 const key = event => JSON.stringify([event.source, event.id]);
@@ -73,9 +82,15 @@ async function main() {
     });
   await consumer.run({
     // Offsets are committed when this has returned, and not if it throws: then the batch comes again.
-    eachBatch: async ({ batch }) => {
-      for (const event of journal.add(batch.messages.map(each => toEvent(batch.topic, each))))
-        console.log(event.source, event.id, event.type, event.body); // a new event: process it here
+    eachBatch: async ({ batch, heartbeat }) => {
+      for (const event of batch.messages.map(each => toEvent(batch.topic, each))) {
+        if (journal.has(event))
+          continue;
+        await processEvent(event);
+        journal.add(event);
+        await heartbeat(); // the group waits 30 s for it
+      }
+      journal.sync();
     },
   });
 }
