@@ -108,8 +108,10 @@ directory_find_denied(const char *path, directory_owns *owns, const struct accou
                 int mode = strcmp(entry->d_name, LOCK) == 0 ? R_OK | W_OK : R_OK;
 
                 (void)snprintf(file, PATH_MAX, "%s/%s", path, entry->d_name);
-                found = owns(entry->d_name) && lstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
-                        status.st_uid != account->user && account_access(account, file, mode) == EACCES;
+                if (!owns(entry->d_name) || lstat(file, &status) != 0 || !S_ISREG(status.st_mode))
+                        continue;
+                found = status.st_uid == account->user ? (status.st_mode & S_IRUSR) == 0
+                                                       : account_access(account, file, mode) == EACCES;
         }
         if (open != NULL)
                 (void)closedir(open);
@@ -117,22 +119,24 @@ directory_find_denied(const char *path, directory_owns *owns, const struct accou
 }
 
 /* The root of a file system has lost+found. */
-int
-directory_is_of_others(const char *path, directory_owns *owns)
+struct directory_contents
+directory_look(const char *path, directory_owns *owns)
 {
         DIR *open = opendir(path);
+        struct directory_contents contents = {0, 0};
         const struct dirent *entry;
-        int has_own = 0, has_other = 0;
 
         while (open != NULL && (entry = readdir(open)) != NULL) {
-                int is_own = owns(entry->d_name);
+                const char *name = entry->d_name;
 
-                has_own |= is_own && strcmp(entry->d_name, LOCK) != 0;
-                has_other |= !is_own && entry->d_name[0] != '.' && strcmp(entry->d_name, "lost+found") != 0;
+                if (owns(name))
+                        contents.has_own |= strcmp(name, LOCK) != 0;
+                else
+                        contents.has_other |= name[0] != '.' && strcmp(name, "lost+found") != 0;
         }
         if (open != NULL)
                 (void)closedir(open);
-        return has_other && !has_own;
+        return contents;
 }
 
 int

@@ -38,8 +38,14 @@ typedef int directory_owns(const char *name);
 int directory_find_denied(const char *path, directory_owns *owns, const struct account *account,
                           char file[PATH_MAX]);
 
-/* Return whether a directory has files of others, and none of Gatepost but for a lock. */
-int directory_is_of_others(const char *path, directory_owns *owns);
+/* What a directory has, but for a lock. */
+struct directory_contents {
+        int has_own;
+        int has_other;
+};
+
+/* Look at what a directory has. One that cannot be read has nothing. */
+struct directory_contents directory_look(const char *path, directory_owns *owns);
 
 /*
  * Lock a directory, given by its descriptor, against other processes: itself and its file `lock`. Return the

@@ -16,6 +16,7 @@
 #include "base/compiler.h"
 #include "base/directory.h"
 #include "base/mem.h"
+#include "base/unit.h"
 #include "cli/doctor_sight.h"
 #include "cli/identity.h"
 #include "cli/status.h"
@@ -215,6 +216,7 @@ may_lack_a_disk(const char *path)
 static char *
 make_own(const struct identity *identity, const char *path, directory_owns *owns)
 {
+        const struct directory_contents contents = directory_look(path, owns);
         char *real = realpath(path, NULL), *way;
         struct stat status;
 
@@ -222,8 +224,12 @@ make_own(const struct identity *identity, const char *path, directory_owns *owns
                 way = mem_printf("create the directory to which this link leads, for %s", identity->name);
         else if (real == NULL)
                 way = mem_printf("install -d -o %s -m 0700 %s", identity->name, path);
-        else if (directory_is_of_others(path, owns))
-                way = mem_strdup("it has other files, so name a directory of its own");
+        else if (contents.has_other)
+                way =
+                    mem_printf("it has other files, so name a directory of its own%s",
+                               contents.has_own ? ", and move there, while gatepostd is stopped, what is its "
+                                                  "own in this one"
+                                                : "");
         else
                 way = mem_printf("chown -R %s %s && chmod 700 %s", identity->name, real, real);
         free(real);
@@ -316,6 +322,8 @@ check_directory(struct doctor *doctor, const struct identity *identity, const ch
         doctor_begin(doctor, "files", "%s", path);
         if (is_elsewhere(identity, path)) {
                 doctor_pass(doctor, "it is " DOCTOR_SIGHT_OWN);
+        } else if (code == ENOENT && strcmp(on, STATE_DIRECTORY) == 0 && unit_manager_runs()) {
+                doctor_pass(doctor, "systemd makes " STATE_DIRECTORY " when gatepostd starts");
         } else if (code == 0 && on == path && directory_find_denied(path, owns, &identity->account, file)) {
                 what = mem_printf("open %s, which is in it", file);
                 report_denied(doctor, identity, what, EACCES);

@@ -35,30 +35,59 @@ note(struct access_check *check, enum problem_level level, const struct error *e
         access_check_note(check, level, check->option, check->line, error->text);
 }
 
+/*
+ * Return the command that lets an account read a file or enter a directory, and takes that from nobody, to be
+ * freed. bits is "r", "x" or "rx".
+ */
+static char *
+make_way(const struct account *account, const char *path, const char *bits)
+{
+        const struct group *group = getgrgid(account->group);
+        struct stat st;
+
+        if (stat(path, &st) != 0)
+                return mem_printf("let it access %s", path);
+        if (st.st_uid == account->user)
+                return mem_printf("chmod u+%s %s", bits, path);
+        if (group != NULL && (st.st_gid == 0 || st.st_gid == account->group))
+                return mem_printf("chgrp %s %s && chmod g+%s %s", group->gr_name, path, bits, path);
+        if (*bits == 'x')
+                return mem_printf("chmod o+x %s", path);
+        return mem_printf("setfacl -m u:" ACCOUNT_SERVICE_USER ":%s %s", bits, path);
+}
+
 /* Report a directory that is used for something else, such as /var/lib: its owner and mode are left. */
 static void
-report_of_others(struct access_check *check, const char *path)
+report_of_others(struct access_check *check, const char *path, const struct directory_contents *contents)
 {
         char *usual = mem_printf(STATE_DIRECTORY "/%s", check->option);
         int is_usual = strcmp(path, usual) == 0;
         struct error error;
 
-        (void)error_set(&error, "%.200s has other files; use a directory of its own%s%s", path,
-                        is_usual ? "" : ", such as ", is_usual ? "" : usual);
+        (void)error_set(&error, "%.200s has other files; use a directory of its own%s%s%s", path,
+                        is_usual ? "" : ", such as ", is_usual ? "" : usual,
+                        contents->has_own
+                            ? ", and move there, while gatepostd is stopped, what is its own in this one"
+                            : "");
         note(check, PROBLEM_WARNING, &error);
         free(usual);
 }
 
 /* Report a directory that exists and that gatepostd may not write. It may have what was accepted. */
 static void
-report_unwritable(struct access_check *check, const char *path)
+report_unwritable(struct access_check *check, const char *path, const struct stat *status)
 {
         struct error error;
 
-        (void)error_set(&error,
-                        "%.200s is not writable for gatepostd; mount it if it is on a disk of its own, or "
-                        "give it to the user of gatepostd (chown -R)",
-                        path);
+        if (status->st_uid == check->account.user)
+                (void)error_set(&error, "%.200s is not writable for gatepostd (mode %04o); chmod 700 %.200s",
+                                path, (unsigned)(status->st_mode & 07777), path);
+        else
+                (void)error_set(
+                    &error,
+                    "%.200s is not writable for gatepostd; mount it if it is on a disk of its own, or "
+                    "give it to the user of gatepostd (chown -R)",
+                    path);
         note(check, PROBLEM_WARNING, &error);
 }
 
@@ -151,15 +180,16 @@ static int
 is_out_of_reach(struct access_check *check, const char *path, int reason)
 {
         const struct unit_hiding *hiding = unit_hiding(path);
-        char closed[PATH_MAX];
+        char closed[PATH_MAX], *way;
         struct error error;
         struct stat status;
 
         if ((hiding == NULL || hiding->is_own) && account_find_closed(&check->account, path, closed)) {
-                (void)error_set(&error,
-                                "gatepostd may not enter %.200s, which is above it; let its user enter it, "
-                                "for example by chmod o+x %.200s",
-                                closed, closed);
+                way = make_way(&check->account, closed, "x");
+                (void)error_set(
+                    &error, "gatepostd may not enter %.200s, which is above it; let its user enter it: %s",
+                    closed, way);
+                free(way);
                 note(check, PROBLEM_WARNING, &error);
         } else if (reason == ENOENT && lstat(path, &status) == 0) {
                 (void)error_set(&error,
@@ -183,19 +213,23 @@ access_check_directory(struct access_check *check, const char *path)
         const char *parent;
         struct error error;
         struct stat status;
-        int reason = stat(path, &status) == 0 ? 0 : errno;
+        int reason = stat(path, &status) == 0 ? 0 : errno, may_write;
+        struct directory_contents contents;
 
         if (is_out_of_reach(check, path, reason))
                 return NULL;
+        contents = directory_look(path, check->owns);
+        may_write = account_access(&check->account, path, W_OK | X_OK) == 0;
         copy = mem_strdup(path);
         parent = dirname(copy);
-        if (reason == 0 && S_ISDIR(status.st_mode) && directory_is_of_others(path, check->owns)) {
-                report_of_others(check, path);
+        if (reason == 0 && S_ISDIR(status.st_mode) && contents.has_other &&
+            !(contents.has_own && may_write)) {
+                report_of_others(check, path, &contents);
         } else if (reason == 0 && S_ISDIR(status.st_mode)) {
-                if (account_access(&check->account, path, W_OK | X_OK) == 0)
+                if (may_write)
                         check_files(check, path);
                 else
-                        report_unwritable(check, path);
+                        report_unwritable(check, path, &status);
                 check_readers(check, path, &status);
                 on = mem_strdup(path);
         } else if (reason == 0) {
@@ -235,21 +269,6 @@ access_check_state(const struct config *config, problems_reporter *report)
         return check.has_error ? -1 : 0;
 }
 
-/* Write the command that lets the account read a file and takes it from nobody, to be freed. */
-static char *
-make_readable(const struct account *account, const struct config_file *file)
-{
-        const struct group *group = getgrgid(account->group);
-        const char *bits = S_ISDIR(file->st.st_mode) ? "rx" : "r";
-
-        if (file->st.st_uid == account->user)
-                return mem_printf("chmod u+%s %s", bits, file->path);
-        if (group != NULL && (file->st.st_gid == 0 || file->st.st_gid == account->group))
-                return mem_printf("chgrp %s %s && chmod g+%s %s", group->gr_name, file->path, bits,
-                                  file->path);
-        return mem_printf("setfacl -m u:" ACCOUNT_SERVICE_USER ":%s %s", bits, file->path);
-}
-
 /* What the units hide is reported otherwise. */
 static void
 check_file(const struct access_check *check, const struct config_file *file)
@@ -262,20 +281,21 @@ check_file(const struct access_check *check, const struct config_file *file)
         if (unit_hiding(file->path) != NULL || account_access(&check->account, file->path, mode) != EACCES)
                 return;
         if (account_find_closed(&check->account, file->path, closed)) {
+                way = make_way(&check->account, closed, "x");
                 (void)error_set(
                     &error,
                     "gatepostd may not enter %.200s, in which %.200s is; let its user, " ACCOUNT_SERVICE_USER
-                    ", enter it, for example by chmod o+x %.200s",
-                    closed, file->path, closed);
+                    ", enter it: %s",
+                    closed, file->path, way);
         } else {
-                way = make_readable(&check->account, file);
+                way = make_way(&check->account, file->path, S_ISDIR(file->st.st_mode) ? "rx" : "r");
                 (void)
                     error_set(&error,
                               "gatepostd may not read %.200s (mode %04o); let its user, " ACCOUNT_SERVICE_USER
                               ", read it: %s",
                               file->path, (unsigned)(file->st.st_mode & 07777), way);
-                free(way);
         }
+        free(way);
         check->report(check->config->file, &problem);
 }
 

@@ -278,7 +278,7 @@ static int
 follows_name(const char *secret, char separator)
 {
         static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-0123456789";
-        static const char letters[] = LETTERS "_-";
+        static const char letters[] = LETTERS "._-";
         size_t capital, letter, len;
 
         if (strncmp(secret, "export ", strlen("export ")) == 0)

@@ -112,11 +112,12 @@ check_directory(const char *directory, const struct account *account, struct err
         }
         if (account_access(account, directory, W_OK | X_OK) == 0)
                 return POSSIBLE;
-        (void)
-            error_set(error,
-                      "%s is not writable for gatepostd, which makes the socket there; use " SERVICE_DIRECTORY
-                      " or a socket unit",
-                      directory);
+        (void)error_set(error,
+                        "%s is not writable for gatepostd, which makes the socket there; %s or a socket unit",
+                        directory,
+                        unit_is_below(directory, SERVICE_DIRECTORY)
+                            ? "give it to the user of gatepostd (chown)"
+                            : "use " SERVICE_DIRECTORY);
         return NOT_FOR_THIS_ONE;
 }
 

@@ -86,13 +86,20 @@ def test_file_that_it_may_not_read(place, check, authority, owner, group, mode, 
     assert check() == (sorted(expected) if remedy else [])
 
 
-def test_directory_above_its_files_that_it_may_not_enter(place, check):
+@pytest.mark.parametrize("owner, group, remedy", [
+    (0, 0, "chgrp gatepost DIRECTORY && chmod g+x DIRECTORY"), (0, GATEPOST, "chgrp gatepost DIRECTORY && chmod g+x DIRECTORY"),
+    (GATEPOST, 0, "chmod u+x DIRECTORY"), (0, OTHER, "chmod o+x DIRECTORY")])
+def test_directory_above_its_files_that_it_may_not_enter(place, check, owner, group, remedy):
+    """What is printed helps."""
     write(place)
     assert check() == []
-    place.chmod(0o700)
+    os.chown(place, owner, group)
+    place.chmod(0o600)
     assert [re.sub(r"^\S+ ", "", line) for line in check()] == [
-        f"warning: gatepostd may not enter DIRECTORY, in which {path} is; let its user, gatepost, enter it, for example by chmod o+x DIRECTORY"
+        f"warning: gatepostd may not enter DIRECTORY, in which {path} is; let its user, gatepost, enter it: {remedy}"
         for path in ("FILE", "DIRECTORY/secret")]
+    subprocess.run(remedy.replace("gatepost", str(GATEPOST)).replace("DIRECTORY", str(place)), shell=True, check=True)
+    assert check() == []
 
 
 @pytest.mark.parametrize("option", ["spool", "state"])
@@ -118,7 +125,18 @@ def test_remedies_of_a_directory_that_it_may_not_write_help(place, check, option
     (directory / "lock").touch()
     (directory / "lock").chmod(0o644)
     assert f"may not open DIRECTORY/data/{option}/lock" in "".join(check()), "it is locked for writing"
+    os.chown(directory, GATEPOST, GATEPOST)
+    (directory / "lock").unlink()
+    directory.chmod(0o500)
+    assert f"is not writable for gatepostd (mode 0500); chmod 700 DIRECTORY/data/{option}" in "".join(check())
+    directory.chmod(0o700)
     (directory / "cron").mkdir()
+    (directory / ("0000000000000001.spool" if option == "spool" else "key")).touch()
+    os.chown(directory, 0, 0)
+    told = "".join(check())
+    assert f"{option}: DIRECTORY/data/{option} has other files; use a directory of its own, such as /var/lib/gatepost/{option}, and move there, while gatepostd is stopped, " in told
+    assert "chown" not in told and "chmod" not in told
+    (directory / ("0000000000000001.spool" if option == "spool" else "key")).unlink()
     os.chown(directory, 0, 0)
     told = "".join(check())
     assert f"{option}: DIRECTORY/data/{option} has other files; use a directory of its own, such as /var/lib/gatepost/{option}" in told

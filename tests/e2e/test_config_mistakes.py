@@ -433,6 +433,7 @@ FILES = [
     ("7d8f0c1b2a3e4f5061728394a5b6c7d8==", None, None),
     ("x-api-key:7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and a colon", "begins with a name and a colon"),
     ("Secret: 7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and a colon", "!not allowed in a header"),
+    ("invoicing.secret=7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and =", "begins with a name and ="),
     ("webhook_secret : 7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and a colon", "!not allowed in a header"),
     ("signing-secret=7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and =", "begins with a name and ="),
     ("secret = 7d8f0c1b2a3e4f5061728394a5b6c7d8", "begins with a name and =", "!not allowed in a header"),
@@ -753,7 +754,7 @@ def test_directory_below_one_that_gatepostd_may_not_enter_gets_a_warning(unprivi
 def check_closed(unprivileged, section, option, closed):
     text = written(section, f"{option} = {closed}/{option}" + ("|spool_max = 1MiB" if option == "spool" else ""))
     status, errors = unprivileged(text, "gatepost", "check")
-    expected = rf"^FILE:\d+: warning: {option}: gatepostd may not enter {closed}, which is above it; let its user enter it, for example by chmod o\+x {closed}$"
+    expected = rf"^FILE:\d+: warning: {option}: gatepostd may not enter {closed}, which is above it; let its user enter it: chgrp nogroup {closed} && chmod g\+x {closed}$"
     assert status == 0 and re.search(expected, errors, re.M), errors
     if option == "state":
         return  # its router waits for Kafka first
