@@ -6,6 +6,7 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/kafka_access.h"
 #include "cli/show_record.h"
@@ -21,19 +22,14 @@ static struct {
         int as_json;
         int with_quarantine;
         int with_headers;
-        char **kinds; /* filters, ended by NULL; none: all kinds */
+        char **filters; /* kinds or types, ended by NULL; none: all */
 } args = {.from_ms = READER_FROM_END};
 
-/* Return whether the topic of a rule may hold events to print. */
-static int
-is_wanted(const struct config *config, const struct topic_rule *rule)
-{
-        for (char **kind = args.kinds; *kind != NULL; kind++) {
-                if (arguments_kind_may_match(*kind, config->topics, rule))
-                        return 1;
-        }
-        return *args.kinds == NULL;
-}
+/* Events of the topics that are read and that the filters do not match. */
+static struct {
+        size_t n;
+        char type[80]; /* of the first */
+} left_out;
 
 static int
 has_topic(const struct config *config, const char *kind)
@@ -54,18 +50,39 @@ prefix_of(const struct config_source *source, const char *type, size_t len)
         return n > 0 && n < len && memcmp(type, source->ce_type_prefix, n) == 0 ? n : 0;
 }
 
-/* Return a filter that matches no topic, or NULL. Of a type as in ce_type, leave the kind. */
+/* Return the kind of a filter, which may be a type with the prefix of a source; NULL if it has no topic. */
+static const char *
+kind_of(const struct config *config, const char *filter)
+{
+        if (has_topic(config, filter))
+                return filter;
+        for (size_t i = 0; i < config->n_sources; i++) {
+                size_t n = prefix_of(&config->sources[i], filter, strlen(filter));
+
+                if (n > 0 && has_topic(config, filter + n))
+                        return filter + n;
+        }
+        return NULL;
+}
+
+/* Return whether the topic of a rule may hold events to print. */
+static int
+is_wanted(const struct config *config, const struct topic_rule *rule)
+{
+        for (char **filter = args.filters; *filter != NULL; filter++) {
+                if (arguments_kind_may_match(kind_of(config, *filter), config->topics, rule))
+                        return 1;
+        }
+        return *args.filters == NULL;
+}
+
+/* Return a filter that matches no topic, or NULL. */
 static const char *
 find_unmatched(const struct config *config)
 {
-        for (char **kind = args.kinds; *kind != NULL; kind++) {
-                char *bare = *kind;
-
-                for (size_t i = 0; i < config->n_sources && !has_topic(config, bare); i++)
-                        bare = *kind + prefix_of(&config->sources[i], *kind, strlen(*kind));
-                if (!has_topic(config, bare))
-                        return *kind;
-                *kind = bare;
+        for (char **filter = args.filters; *filter != NULL; filter++) {
+                if (kind_of(config, *filter) == NULL)
+                        return *filter;
         }
         return NULL;
 }
@@ -103,16 +120,16 @@ is_too_old(const struct config *config, const rd_kafka_message_t *message)
         return searches_itself(config) && rd_kafka_message_timestamp(message, NULL) < args.from_ms;
 }
 
-/* Whether a type is of a kind, with the ce_type_prefix of any source or, as of events before it, without. */
+/* Whether a filter matches a type, or the kind in it after the ce_type_prefix of any source. */
 static int
-is_of_kind(const struct config *config, const char *type, size_t len, const char *kind)
+matches(const struct config *config, const char *filter, const char *type, size_t len)
 {
-        int result = arguments_kind_matches(kind, type, len);
+        int result = arguments_kind_matches(filter, type, len);
 
         for (size_t i = 0; i < config->n_sources && !result; i++) {
                 size_t n = prefix_of(&config->sources[i], type, len);
 
-                result = n > 0 && arguments_kind_matches(kind, type + n, len - n);
+                result = n > 0 && arguments_kind_matches(filter, type + n, len - n);
         }
         return result;
 }
@@ -125,14 +142,16 @@ has_wanted_kind(const struct config *config, const rd_kafka_message_t *message)
         const void *value;
         size_t len;
 
-        if (*args.kinds == NULL ||
+        if (*args.filters == NULL ||
             rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR ||
             rd_kafka_header_get_last(headers, "ce_type", &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR)
                 return 1;
-        for (char **kind = args.kinds; *kind != NULL; kind++) {
-                if (is_of_kind(config, value, len, *kind))
+        for (char **filter = args.filters; *filter != NULL; filter++) {
+                if (matches(config, *filter, value, len))
                         return 1;
         }
+        if (left_out.n++ == 0)
+                (void)snprintf(left_out.type, sizeof(left_out.type), "%.*s", (int)len, (const char *)value);
         return 0;
 }
 
@@ -144,6 +163,20 @@ find_failure(const struct reader *reader)
         const char *failure = reader_failure(reader, &is_denied);
 
         return failure == NULL ? 0 : kafka_access_fail(is_denied, failure);
+}
+
+/* A type may have a ce_type_prefix that this configuration does not have, or has no more. */
+static void
+say_none(void)
+{
+        if (left_out.n == 0) {
+                (void)command_fail(0, "no events; a delivery may take a second to become one");
+        } else {
+                fprintf(stderr, "gatepost tail: no such events; %zu of other types, the first of ",
+                        left_out.n);
+                text_print(stderr, left_out.type, strlen(left_out.type));
+                fputc('\n', stderr);
+        }
 }
 
 /* Print records until interrupted or, with --until-end, until the end. Returns an exit status. */
@@ -175,7 +208,7 @@ follow(const struct config *config, struct reader *reader)
                 rd_kafka_message_destroy(message);
         }
         if (args.until_end && !is_any && status == 0 && !terminal_is_interrupted())
-                (void)command_fail(0, "no events; a delivery may take a second to become one");
+                say_none();
         return status;
 }
 
@@ -242,7 +275,7 @@ parse_from(const char *text, struct error *error)
 
 static const struct command_option options[] = {
     {NULL, "[KIND ...]", "print only these kinds, such as invoice.accepted or 'invoice.*'",
-     .rest = &args.kinds},
+     .rest = &args.filters},
     {"from", "WHERE", "start at the beginning, the end (default), an age such as 2h, or 2026-11-21T03:04:05Z",
      .parse = parse_from},
     {"until-end", NULL, "stop at the present end", .flag = &args.until_end},
