@@ -402,6 +402,11 @@ secrets_doubt_password(const char *password)
                 return "begins with a byte order mark, which belongs to it; save it as UTF-8 without one";
         if (!is_pem(password) && strpbrk(password, "\r\n") != NULL)
                 return "has more than one line, which all belong to it; leave only the value";
+        if (strstr(password, "LoginModule required") != NULL)
+                return "is a sasl.jaas.config of Java; leave only the password";
+        /* The password for Azure Event Hubs: Endpoint=sb://... */
+        if (strncmp(password, "Endpoint=sb://", strlen("Endpoint=sb://")) == 0)
+                return NULL;
         return has_blank_end(password) ? BLANK_END : doubt_of_form(password);
 }
 

@@ -23,11 +23,12 @@ check_file_system(struct access_check *check, const char *directory)
                 return;
         size = (uint64_t)system.f_blocks * (uint64_t)system.f_bsize;
         if (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC) {
-                (void)
-                    error_set(&error,
-                              "%.200s is in memory: a reboot loses deliveries that were answered 200; use a "
-                              "directory on a disk, such as " STATE_DIRECTORY "/spool",
-                              directory);
+                (void)error_set(
+                    &error,
+                    "%.200s is in memory: a reboot loses deliveries that were answered 200; use a "
+                    "directory on a disk%s",
+                    directory,
+                    unit_is_below(directory, STATE_DIRECTORY) ? "" : ", such as " STATE_DIRECTORY "/spool");
                 access_check_note(check, PROBLEM_WARNING, "spool", config->spool_line, error.text);
         }
         if (size > 0 && config->spool_max > size) {

@@ -479,7 +479,10 @@ def test_file_that_holds_more_than_a_secret(check, tmp_path, content, of_secret,
 
 @pytest.mark.parametrize("content, words", [(content, None if words is None or "placeholder" in words else words.lstrip("!"))
                                             for content, words, _ in FILES] + [("\ufeff7d8f0c1b", "begins with a byte order mark"), (" 7d8f0c1b", "blank"),
-                                            ("7d8f0c1b\nkey=2", "more than one line"), ("p4ss", None)])
+                                            ("7d8f0c1b\nkey=2", "more than one line"), ("p4ss", None),
+                                            ("sasl.password = 7d8f", "a name and ="),
+                                            ('org.apache.kafka.common.security.scram.ScramLoginModule required username="a" password="7d8f";', "Java"),
+                                            ("Endpoint=sb://ns.servicebus.windows.net/;SharedAccessKeyName=a;SharedAccessKey=7d8f0c1b=", None)])
 def test_file_that_holds_more_than_a_password(check, tmp_path, content, words):
     """A broker says of it only that it is wrong."""
     path = tmp_path / "password"
