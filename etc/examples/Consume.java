@@ -25,7 +25,7 @@ class Consume {
         var main = Thread.currentThread();
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             stopping = true;
-            try { main.join(); } catch (InterruptedException e) { }
+            try { main.join(30_000); } catch (InterruptedException e) { }  // it may be waiting in System.exit()
         }));
         Map<String, Object> settings = new HashMap<>(Map.of(
             "bootstrap.servers", args[0], "group.id", args[1], "isolation.level", "read_committed",
@@ -53,7 +53,8 @@ class Consume {
         }
     }
 
-    static void process(ConsumerRecord<String, String> record) {  // a second time, perhaps: by ce_source and ce_id
+    // Process an event here, a second time, perhaps: by ce_source and ce_id. If this throws, the batch comes again.
+    static void process(ConsumerRecord<String, String> record) {
         System.out.println(String.join(" ", header(record, "ce_source"), header(record, "ce_id"),
                                        header(record, "ce_type"), record.value()));
     }

@@ -22,7 +22,9 @@ def process(record):
         sys.exit(f"{record.topic()}: the record at offset {record.offset()} is no event: it has no ce_source or ce_id")
     event = headers["ce_source"], headers["ce_id"], headers["ce_type"], record.value().decode()
     if database.execute("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?)", event).rowcount == 1:
-        print(*event, flush=True)  # a new event: process it here, in the same transaction
+        # A new event: process it here, in the same transaction. Let exceptions pass: the whole batch is undone and comes
+        # again, so calls outside of the database must bear repetition.
+        print(*event, flush=True)
 
 settings = {"bootstrap.servers": brokers, "group.id": group, "isolation.level": "read_committed",
             "enable.auto.commit": False, "auto.offset.reset": "earliest"}

@@ -25,7 +25,8 @@ def process(record):
     event = from_kafka_event(KafkaMessage(headers, record.key(), record.value()))
     row = (event.get_source(), event.get_id(), event.get_type(), record.value().decode())
     if database.execute("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?)", row).rowcount == 1:
-        # A new event: process it here, in the same transaction. event.get_data() is the body as a dictionary.
+        # A new event: process it here, in the same transaction; event.get_data() is the body as a dictionary. Let
+        # exceptions pass: the whole batch is undone and comes again, so calls outside of the database must bear repetition.
         print(*row, flush=True)
 
 settings = {"bootstrap.servers": brokers, "group.id": group, "isolation.level": "read_committed",

@@ -264,6 +264,19 @@ def test_consumer_says_what_it_takes(example):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_java_consumer_ends_if_its_processing_exits(java, topic):
+    """The hook that waits for the batch at SIGTERM runs then, too."""
+    source = java.directory / "Consume.java"
+    text, line = source.read_text(), "        System.out.println(String.join("
+    assert text.count(line) == 1
+    source.write_text(text.replace(line, f"        if (record.value() != null) System.exit(3);\n{line}"))
+    topic.accept()
+    java.start(*topic.arguments())
+    assert java.process.wait(2 * SECONDS) == 3, java.errors
+    assert not topic.is_processed()
+
+
 def test_java_consumer_says_what_it_takes(java):
     show_usage(java)
 
@@ -318,6 +331,22 @@ def test_consumer_processes_an_event_again_whose_line_was_cut_off_by_a_crash(exa
     example.start(*topic.arguments("two")).wait_for(cut)
     example.stop()
     assert example.stored == sorted(map(as_printed, deliveries))
+
+
+@languages("go", "node")
+def test_second_consumer_in_a_directory_is_refused(example, topic):
+    """Both would write to one journal. One that was killed does not keep the next from starting."""
+    first = topic.accept()
+    example.start(*topic.arguments("one")).wait_for(first)
+    second = example.another(example.directory, "-second").start(*topic.arguments("two"))
+    assert second.process.wait(SECONDS) == 1
+    assert "events.jsonl is in use by another consumer" in second.errors and "give each a directory of its own" in second.errors, second.errors
+    example.clean_up()
+    again = example.another(example.directory, "-again").start(*topic.arguments("two"))
+    next = topic.accept()
+    again.wait_for(next)
+    again.stop()
+    assert example.stored == sorted(map(as_printed, [first, next]))
 
 
 @languages("go", "node")

@@ -39,6 +39,9 @@ func openJournal(name string) (*journal, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, fmt.Errorf("%s is in use by another consumer; give each a directory of its own: %w", name, err)
+	}
 	j := &journal{file: file, seen: map[[2]string]bool{}}
 	var end int64
 	for reader := bufio.NewReader(file); ; {
@@ -179,6 +182,7 @@ func main() {
 	}
 	for ctx.Err() == nil {
 		if err := poll(ctx, client, j); err != nil {
+			client.CloseAllowingRebalance()
 			log.Fatal(err)
 		}
 	}

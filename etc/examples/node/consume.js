@@ -15,9 +15,32 @@ if (topics.length === 0) {
   process.exit(1);
 }
 
+// Two processes would overwrite each other's lines.
+function lock(name) {
+  try {
+    fs.writeFileSync(name, `${process.pid}`, { flag: 'wx' });
+  } catch (error) {
+    const owner = error.code === 'EEXIST' ? Number(fs.readFileSync(name)) : NaN;
+    if (error.code !== 'EEXIST' || (owner !== process.pid && isRunning(owner)))
+      throw new Error(`events.jsonl is in use by another consumer, process ${owner}; give each a directory of its own`, { cause: error });
+    fs.writeFileSync(name, `${process.pid}`); // the owner was killed
+  }
+  process.on('exit', () => fs.unlinkSync(name));
+}
+
+function isRunning(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
 // The processed events: one line each, on disk before their offsets are committed.
 class Journal {
   constructor(name) {
+    lock(`${name}.lock`);
     this.file = fs.openSync(name, fs.constants.O_RDWR | fs.constants.O_CREAT, 0o600);
     const content = fs.readFileSync(this.file);
     this.end = content.lastIndexOf('\n') + 1; // a crash may have cut off the last line
@@ -43,7 +66,7 @@ class Journal {
   }
 }
 
-// Process a new event here. If this throws, the event comes again.
+// Process a new event here. If this throws, the event comes again: await every call.
 async function processEvent(event) {
   console.log(event.source, event.id, event.type, event.body);
 }
