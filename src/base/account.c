@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -118,6 +119,44 @@ account_access(const struct account *account, const char *path, int mode)
         int result = account_try(account, path, mode);
 
         return result == ACCOUNT_CANNOT_TRY ? judge_by_mode(account, path, mode) : result;
+}
+
+/* Write the name of a group, or its number. */
+static const char *
+group_name(gid_t gid, char number[16])
+{
+        const struct group *group = getgrgid(gid);
+
+        (void)snprintf(number, 16, "%u", (unsigned)gid);
+        return group == NULL ? number : group->gr_name;
+}
+
+/* A group that others may be members of is left as it is: they would lose their access, or gain one. */
+char *
+account_make_way(const struct account *account, const char *name, const char *path, const char *bits,
+                 const char *restart)
+{
+        mode_t needed = (strchr(bits, 'r') != NULL ? S_IRGRP : 0) | (strchr(bits, 'x') != NULL ? S_IXGRP : 0);
+        char number[16];
+        struct stat st;
+
+        if (stat(path, &st) != 0)
+                return mem_printf("let %s access %s", name, path);
+        if (st.st_uid == account->user)
+                return mem_printf("chmod u+%s %s", bits, path);
+        if (st.st_gid == 0 || st.st_gid == account->group)
+                return mem_printf("chgrp %s %s && chmod g+%s %s",
+                                  account->group == ACCOUNT_UNKNOWN_GROUP
+                                      ? name
+                                      : group_name(account->group, number),
+                                  path, bits, path);
+        if ((st.st_mode & needed) != needed)
+                return mem_printf("setfacl -m u:%s:%s %s", name, bits, path);
+        if (getpwuid(account->user) != NULL && getgrgid(st.st_gid) != NULL)
+                return mem_printf("usermod -aG %s %s, and then: %s", group_name(st.st_gid, number), name,
+                                  restart);
+        return mem_printf("SupplementaryGroups=%s in the unit, and then: %s", group_name(st.st_gid, number),
+                          restart);
 }
 
 /* Find the first directory of a path itself. */

@@ -8,6 +8,8 @@
 
 #define ACCOUNT_SERVICE_USER "gatepost" /* the user of the systemd units */
 
+#define ACCOUNT_UNKNOWN_GROUP ((gid_t)-1) /* of a user that is not of this machine: it has the user's name */
+
 /* The account of a daemon, to find out beforehand what it will be allowed to do. */
 struct account {
         uid_t user;
@@ -41,6 +43,13 @@ void account_clear(struct account *account);
  */
 int account_try(const struct account *account, const char *path, int mode);
 int account_access(const struct account *account, const char *path, int mode);
+
+/*
+ * Return what lets an account access a path, to be freed: a command that takes access from nobody. name is that
+ * of the user; bits is "r", "x" or "rx"; restart is how to restart the daemon, for what takes effect only then.
+ */
+char *account_make_way(const struct account *account, const char *name, const char *path, const char *bits,
+                       const char *restart);
 
 /*
  * Find the first directory above a path that an account may not enter; if the path leads through links, also

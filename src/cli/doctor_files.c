@@ -1,7 +1,6 @@
 #include "cli/doctor_daemon.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <libgen.h>
 #include <limits.h>
 #include <pwd.h>
@@ -31,8 +30,6 @@
  */
 
 #define HOME SYSCONFDIR "/gatepost/"
-/* The user of the unit is not of this machine, or not created yet; its group has its name. */
-#define UNKNOWN_GROUP ((gid_t)-1)
 
 static const char *
 user_name(void)
@@ -40,16 +37,6 @@ user_name(void)
         const struct passwd *user = getpwuid(geteuid());
 
         return user == NULL ? "this user" : user->pw_name;
-}
-
-/* Write the name of a group, or its number. */
-static const char *
-group_name(gid_t gid, char number[16])
-{
-        const struct group *group = getgrgid(gid);
-
-        (void)snprintf(number, 16, "%u", (unsigned)gid);
-        return group == NULL ? number : group->gr_name;
 }
 
 /*
@@ -75,33 +62,10 @@ advise_restart(struct doctor *doctor, const struct identity *identity, const cha
         return helps;
 }
 
-/*
- * Return what lets a user access a file, to be freed. bits is "r", "x" or "rx". A group that others may be
- * members of is left as it is: they would lose their access, or gain one.
- */
 static char *
 make_way(struct doctor *doctor, const struct identity *identity, const char *path, const char *bits)
 {
-        mode_t needed = (strchr(bits, 'r') != NULL ? S_IRGRP : 0) | (strchr(bits, 'x') != NULL ? S_IXGRP : 0);
-        char number[16];
-        const char *own = identity->account.group == UNKNOWN_GROUP
-                              ? identity->name
-                              : group_name(identity->account.group, number);
-        struct stat st;
-
-        if (stat(path, &st) != 0)
-                return mem_printf("let %s access %s", identity->name, path);
-        if (st.st_uid == identity->account.user)
-                return mem_printf("chmod u+%s %s", bits, path);
-        if (st.st_gid == 0 || st.st_gid == identity->account.group)
-                return mem_printf("chgrp %s %s && chmod g+%s %s", own, path, bits, path);
-        if ((st.st_mode & needed) != needed)
-                return mem_printf("setfacl -m u:%s:%s %s", identity->name, bits, path);
-        if (getpwuid(identity->account.user) != NULL && getgrgid(st.st_gid) != NULL)
-                return mem_printf("usermod -aG %s %s, and then: %s", group_name(st.st_gid, number),
-                                  identity->name, doctor_restart(doctor));
-        return mem_printf("SupplementaryGroups=%s in the unit, and then: %s", group_name(st.st_gid, number),
-                          doctor_restart(doctor));
+        return account_make_way(&identity->account, identity->name, path, bits, doctor_restart(doctor));
 }
 
 void
@@ -113,7 +77,7 @@ doctor_files_advise(struct doctor *doctor, const char *path)
         const struct passwd *user = getpwnam(ACCOUNT_SERVICE_USER);
         char name[] = ACCOUNT_SERVICE_USER;
         struct identity unit = {.account = {.user = user == NULL ? (uid_t)-1 : user->pw_uid,
-                                            .group = user == NULL ? UNKNOWN_GROUP : user->pw_gid},
+                                            .group = user == NULL ? ACCOUNT_UNKNOWN_GROUP : user->pw_gid},
                                 .name = name};
         char *way = path == NULL ? mem_strdup("let it read the file")
                     : doctor_sight_is_private(path)
@@ -329,7 +293,10 @@ check_directory(struct doctor *doctor, const struct identity *identity, const ch
                 report_denied(doctor, identity, what, EACCES);
                 free(what);
                 real = realpath(path, NULL); /* chown -R does not follow a link */
-                doctor_remedy(doctor, "chown -R %s %s", identity->name, real == NULL ? path : real);
+                if (lstat(file, &status) == 0 && status.st_uid == identity->account.user)
+                        doctor_remedy(doctor, "chmod u+rw %s", file);
+                else
+                        doctor_remedy(doctor, "chown -R %s %s", identity->name, real == NULL ? path : real);
                 free(real);
         } else if (code == 0) {
                 report_writable(doctor, identity, path, on);

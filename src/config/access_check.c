@@ -1,7 +1,6 @@
 #include "config/access_check.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <libgen.h>
 #include <limits.h>
 #include <pwd.h>
@@ -35,25 +34,13 @@ note(struct access_check *check, enum problem_level level, const struct error *e
         access_check_note(check, level, check->option, check->line, error->text);
 }
 
-/*
- * Return the command that lets an account read a file or enter a directory, and takes that from nobody, to be
- * freed. bits is "r", "x" or "rx".
- */
 static char *
 make_way(const struct account *account, const char *path, const char *bits)
 {
-        const struct group *group = getgrgid(account->group);
-        struct stat st;
+        const struct passwd *user = getpwuid(account->user);
 
-        if (stat(path, &st) != 0)
-                return mem_printf("let it access %s", path);
-        if (st.st_uid == account->user)
-                return mem_printf("chmod u+%s %s", bits, path);
-        if (group != NULL && (st.st_gid == 0 || st.st_gid == account->group))
-                return mem_printf("chgrp %s %s && chmod g+%s %s", group->gr_name, path, bits, path);
-        if (*bits == 'x')
-                return mem_printf("chmod o+x %s", path);
-        return mem_printf("setfacl -m u:" ACCOUNT_SERVICE_USER ":%s %s", bits, path);
+        return account_make_way(account, user == NULL ? ACCOUNT_SERVICE_USER : user->pw_name, path, bits,
+                                "systemctl restart gatepostd");
 }
 
 /* Report a directory that is used for something else, such as /var/lib: its owner and mode are left. */
@@ -114,13 +101,19 @@ check_files(struct access_check *check, const char *path)
 {
         char file[PATH_MAX];
         struct error error;
+        struct stat status;
 
         if (!directory_find_denied(path, check->owns, &check->account, file))
                 return;
-        (void)error_set(&error,
-                        "gatepostd may not open %.200s, which is in it; give all that is in it to the user "
-                        "of gatepostd (chown -R)",
-                        file);
+        if (lstat(file, &status) == 0 && status.st_uid == check->account.user)
+                (void)error_set(&error, "gatepostd may not open %.200s, which is in it; chmod u+rw %.200s",
+                                file, file);
+        else
+                (void)error_set(
+                    &error,
+                    "gatepostd may not open %.200s, which is in it; give all that is in it to the user "
+                    "of gatepostd (chown -R)",
+                    file);
         note(check, PROBLEM_WARNING, &error);
 }
 

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "base/number.h"
@@ -75,6 +76,48 @@ warn_about_api_key(const struct config *config, const struct ini *ini, struct pr
         else if (config->service_api_key_doubt != NULL)
                 problems_warn(problems, ini_line(ini, "service", "", "api_key_file"),
                               "the API key in the file %s", config->service_api_key_doubt);
+}
+
+/* Return whether a directory is above a file that was looked at before. */
+static int
+was_seen(const struct config *config, size_t n, const char *directory)
+{
+        for (size_t i = 0; i < n; i++) {
+                if (unit_is_below(config->files[i].path, directory))
+                        return 1;
+        }
+        return 0;
+}
+
+static void
+warn_about_writers_of(const char *path, const struct stat *st, size_t line, struct problems *problems)
+{
+        /* In a directory with the sticky bit nobody replaces the files of others. */
+        if ((st->st_mode & S_IWOTH) && !(S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX)))
+                problems_warn(
+                    problems, line,
+                    "others can write %.200s (mode %04o), and so decide what is accepted; correct it: "
+                    "chmod o-w %.200s",
+                    path, (unsigned)(st->st_mode & 07777), path);
+}
+
+/* Whoever can write one of the files, or replace it, can have forged deliveries accepted. */
+static void
+warn_about_writers(const struct config *config, struct problems *problems)
+{
+        for (size_t i = 0; i < config->n_files; i++) {
+                const struct config_file *file = &config->files[i];
+
+                warn_about_writers_of(file->path, &file->st, file->line, problems);
+                for (const char *end = strchr(file->path + 1, '/'); end != NULL; end = strchr(end + 1, '/')) {
+                        char *directory = mem_strndup(file->path, (size_t)(end - file->path));
+                        struct stat st;
+
+                        if (!was_seen(config, i, directory) && stat(directory, &st) == 0)
+                                warn_about_writers_of(directory, &st, file->line, problems);
+                        free(directory);
+                }
+        }
 }
 
 /* Brokers say of a wrong password only that it is wrong. */
@@ -383,6 +426,7 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
         warn_about_secrets(config, ini, problems);
         warn_about_api_key(config, ini, problems);
         warn_about_passwords(config, problems);
+        warn_about_writers(config, problems);
         warn_about_shared_secrets(config, ini, problems);
         warn_about_prefixes(config, ini, problems);
         warn_about_pointers(ini, problems);

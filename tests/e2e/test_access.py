@@ -12,7 +12,7 @@ import pytest
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
 from installation import BUILD
 
-GATEPOST, SSL_CERT, OTHER = 64001, 64002, 64003
+GATEPOST, SSL_CERT, OTHER, OTHER_KNOWN = 64001, 64002, 64003, 64004
 SECRET = "7d8f0c1b2a3e4f5061728394a5b6c7d8"
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
@@ -30,8 +30,8 @@ def place():
 def check(place, tmp_path):
     """Check a text by both programs. Returns what they say, in which FILE is the configuration and DIRECTORY where it is."""
     for name, lines in (("passwd", [f"gatepost:x:{GATEPOST}:{GATEPOST}::/:/bin/false"]),
-                        ("group", [f"gatepost:x:{GATEPOST}:", f"ssl-cert:x:{SSL_CERT}:gatepost"])):
-        known = [each for each in pathlib.Path("/etc", name).read_text().splitlines() if not each.startswith(("gatepost:", "ssl-cert:"))]
+                        ("group", [f"gatepost:x:{GATEPOST}:", f"ssl-cert:x:{SSL_CERT}:gatepost", f"others:x:{OTHER_KNOWN}:"])):
+        known = [each for each in pathlib.Path("/etc", name).read_text().splitlines() if not each.startswith(("gatepost:", "ssl-cert:", "others:"))]
         (tmp_path / name).write_text("\n".join([*known, *lines, ""]))
     with_user = ["unshare", "--mount", "sh", "-ec", f'for each in passwd group; do mount --bind {tmp_path}/$each /etc/$each; done; exec "$@"', "sh"]
     file = place / "gatepost.conf"
@@ -64,7 +64,9 @@ def write(place, receiver=(), router=(), kafka=()):
     (0, GATEPOST, 0o600, "chgrp gatepost FILE && chmod g+r FILE"),
     (0, GATEPOST, 0o640, None),
     (0, SSL_CERT, 0o640, None),
-    (0, OTHER, 0o640, "setfacl -m u:gatepost:r FILE"),
+    (0, OTHER_KNOWN, 0o600, "setfacl -m u:gatepost:r FILE"),
+    (0, OTHER_KNOWN, 0o640, "usermod -aG others gatepost, and then: systemctl restart gatepostd"),
+    (0, OTHER, 0o640, f"SupplementaryGroups={OTHER} in the unit, and then: systemctl restart gatepostd"),
     (GATEPOST, 0, 0o200, "chmod u+r FILE"),
     (GATEPOST, 0, 0o400, None),
 ])
@@ -88,7 +90,7 @@ def test_file_that_it_may_not_read(place, check, authority, owner, group, mode, 
 
 @pytest.mark.parametrize("owner, group, remedy", [
     (0, 0, "chgrp gatepost DIRECTORY && chmod g+x DIRECTORY"), (0, GATEPOST, "chgrp gatepost DIRECTORY && chmod g+x DIRECTORY"),
-    (GATEPOST, 0, "chmod u+x DIRECTORY"), (0, OTHER, "chmod o+x DIRECTORY")])
+    (GATEPOST, 0, "chmod u+x DIRECTORY"), (0, OTHER, "setfacl -m u:gatepost:x DIRECTORY")])
 def test_directory_above_its_files_that_it_may_not_enter(place, check, owner, group, remedy):
     """What is printed helps."""
     write(place)
@@ -98,8 +100,24 @@ def test_directory_above_its_files_that_it_may_not_enter(place, check, owner, gr
     assert [re.sub(r"^\S+ ", "", line) for line in check()] == [
         f"warning: gatepostd may not enter DIRECTORY, in which {path} is; let its user, gatepost, enter it: {remedy}"
         for path in ("FILE", "DIRECTORY/secret")]
-    subprocess.run(remedy.replace("gatepost", str(GATEPOST)).replace("DIRECTORY", str(place)), shell=True, check=True)
-    assert check() == []
+    if "setfacl" not in remedy:  # which need not be installed
+        subprocess.run(remedy.replace("gatepost", str(GATEPOST)).replace("DIRECTORY", str(place)), shell=True, check=True)
+        assert check() == []
+
+
+def test_directory_of_a_group_of_others_is_not_opened(place, check):
+    """Such as /etc/ssl/private of the group ssl-cert: others must not see what only the directory protects."""
+    write(place)
+    os.chown(place, 0, 0)
+    (place / "private").mkdir(0o710)
+    os.chown(place / "private", 0, OTHER_KNOWN)
+    (place / "private" / "secret").write_text(SECRET)
+    (place / "private" / "secret").chmod(0o640)
+    os.chown(place / "private" / "secret", 0, GATEPOST)
+    conf = place / "gatepost.conf"
+    conf.write_text(conf.read_text().replace(f"{place}/secret", f"{place}/private/secret"))
+    (line,) = check()
+    assert line.endswith("enter it: usermod -aG others gatepost, and then: systemctl restart gatepostd"), line
 
 
 @pytest.mark.parametrize("option", ["spool", "state"])
@@ -126,6 +144,9 @@ def test_remedies_of_a_directory_that_it_may_not_write_help(place, check, option
     (directory / "lock").chmod(0o644)
     assert f"may not open DIRECTORY/data/{option}/lock" in "".join(check()), "it is locked for writing"
     os.chown(directory, GATEPOST, GATEPOST)
+    os.chown(directory / "lock", GATEPOST, GATEPOST)
+    (directory / "lock").chmod(0)
+    assert f"may not open DIRECTORY/data/{option}/lock, which is in it; chmod u+rw DIRECTORY/data/{option}/lock" in "".join(check())
     (directory / "lock").unlink()
     directory.chmod(0o500)
     assert f"is not writable for gatepostd (mode 0500); chmod 700 DIRECTORY/data/{option}" in "".join(check())

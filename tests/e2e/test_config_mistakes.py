@@ -345,10 +345,10 @@ def written(section, added):
 @pytest.fixture
 def check(tmp_path):
     """Have the daemon and the command line check a text; both must say the same. Returns the exit status and the problems."""
-    def run(text, directory=tmp_path):
+    def run(text, directory=tmp_path, mode=0o600):
         path = directory / "gatepost.conf"
         path.write_text(text)
-        path.chmod(0o600)
+        path.chmod(mode)
         outcomes = []
         for command in ([BUILD / "gatepostd", "-t", "-c", path], [BUILD / "gatepost", "-c", path, "check"]):
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
@@ -686,6 +686,24 @@ def test_what_check_accepts_starts(tmp_path, section, added):
 
 
 UNPRIVILEGED = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"] if os.getuid() == 0 else []
+
+
+@pytest.mark.parametrize("file, directory, told", [
+    (0o600, 0o700, []), (0o666, 0o777, ["FILE", "DIRECTORY", "secrets"]), (0o622, 0o1777, ["FILE"]), (0o600, 0o773, ["DIRECTORY", "secrets"])])
+def test_files_and_directories_that_others_may_write_get_a_warning(check, tmp_path, file, directory, told):
+    """Such as after chmod -R 777, once the secret itself is correct: who writes them decides what is accepted. One line each."""
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    for name in ("a", "b"):
+        (secrets / name).write_text(f"7d8f0c1b2a3e4f5061728394a5b6c7d{name}")
+        (secrets / name).chmod(0o600)
+    text = written("gatepost", "log_level = info").replace("secret = 7d8f0c1b2a3e4f5061728394a5b6c7d8", f"secret_file = {secrets}/a\nsecret_file = {secrets}/b")
+    for each in (tmp_path, secrets):
+        each.chmod(directory)
+    status, problems = check(text, mode=file)
+    paths = {"FILE": "FILE", "DIRECTORY": str(tmp_path), "secrets": str(secrets)}
+    found = re.findall(r"warning: others can write (\S+) \(mode \d{4}\), and so decide what is accepted; correct it: chmod o-w \1$", "\n".join(problems), re.M)
+    assert status == 0 and len(problems) == len(found) and sorted(found) == sorted(paths[each] for each in told), problems
 
 
 @pytest.fixture
