@@ -45,8 +45,9 @@ int account_try(const struct account *account, const char *path, int mode);
 int account_access(const struct account *account, const char *path, int mode);
 
 /*
- * Return what lets an account access a path, to be freed: a command that takes access from nobody. name is that
- * of the user; bits is "r", "x" or "rx"; restart is how to restart the daemon, for what takes effect only then.
+ * Return what lets an account access a path, to be freed: a command that takes access from nobody. name is
+ * that of the user; bits is "r", "x" or "rx"; restart is how to restart the daemon, for what takes effect
+ * only then.
  */
 char *account_make_way(const struct account *account, const char *name, const char *path, const char *bits,
                        const char *restart);
