@@ -199,6 +199,25 @@ is_out_of_reach(struct access_check *check, const char *path, int reason)
         return 1;
 }
 
+/* Check a directory that exists. Returns whether gatepostd has it for itself. */
+static int
+check_existing(struct access_check *check, const char *path, const struct stat *status)
+{
+        const struct directory_contents contents = directory_look(path, check->owns);
+        int may_write = account_access(&check->account, path, W_OK | X_OK) == 0;
+
+        if (contents.has_other && !(contents.has_own && may_write)) {
+                report_of_others(check, path, &contents);
+                return 0;
+        }
+        if (may_write)
+                check_files(check, path);
+        else
+                report_unwritable(check, path, status);
+        check_readers(check, path, status);
+        return 1;
+}
+
 char *
 access_check_directory(struct access_check *check, const char *path)
 {
@@ -206,25 +225,15 @@ access_check_directory(struct access_check *check, const char *path)
         const char *parent;
         struct error error;
         struct stat status;
-        int reason = stat(path, &status) == 0 ? 0 : errno, may_write;
-        struct directory_contents contents;
+        int reason = stat(path, &status) == 0 ? 0 : errno;
 
         if (is_out_of_reach(check, path, reason))
                 return NULL;
-        contents = directory_look(path, check->owns);
-        may_write = account_access(&check->account, path, W_OK | X_OK) == 0;
         copy = mem_strdup(path);
         parent = dirname(copy);
-        if (reason == 0 && S_ISDIR(status.st_mode) && contents.has_other &&
-            !(contents.has_own && may_write)) {
-                report_of_others(check, path, &contents);
-        } else if (reason == 0 && S_ISDIR(status.st_mode)) {
-                if (may_write)
-                        check_files(check, path);
-                else
-                        report_unwritable(check, path, &status);
-                check_readers(check, path, &status);
-                on = mem_strdup(path);
+        if (reason == 0 && S_ISDIR(status.st_mode)) {
+                if (check_existing(check, path, &status))
+                        on = mem_strdup(path);
         } else if (reason == 0) {
                 (void)error_set(&error, "%.200s is not a directory; name another one", path);
                 note(check, PROBLEM_ERROR, &error);
