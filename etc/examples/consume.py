@@ -2,7 +2,8 @@
 """Consume events, each once: usage: consume.py BROKERS GROUP TOPIC...
 
 Needs confluent-kafka. The events are kept in the database events.db, in the transaction that handles them, so that an event
-that Kafka returns after a restart is recognised. SIGTERM stops the consumer after the current batch.
+that Kafka returns after a restart is recognised. All members of a group need one database. SIGTERM stops the consumer
+after the current batch.
 """
 import signal, sqlite3, sys
 from confluent_kafka import Consumer, KafkaException

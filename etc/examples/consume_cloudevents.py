@@ -3,7 +3,8 @@
 
 Needs confluent-kafka and cloudevents 2. The SDK reads and checks the attributes, and parses the body; otherwise this is
 consume.py: the events are kept in the database events.db, in the transaction that handles them, so that an event that Kafka
-returns after a restart is recognised. SIGTERM stops the consumer after the current batch.
+returns after a restart is recognised. All members of a group need one database. SIGTERM stops the consumer
+after the current batch.
 """
 import signal, sqlite3, sys
 from cloudevents.core.bindings.kafka import KafkaMessage, from_kafka_event

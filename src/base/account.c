@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/unit.h"
 
 /* Return whether this process has CAP_NET_BIND_SERVICE. */
 static int
@@ -131,7 +132,10 @@ group_name(gid_t gid, char number[16])
         return group == NULL ? number : group->gr_name;
 }
 
-/* A group that others may be members of is left as it is: they would lose their access, or gain one. */
+/*
+ * A group that others may be members of is left as it is: they would lose their access, or gain one. But what
+ * is in the directory of the configuration is Gatepost's own, whatever group a copy has left there.
+ */
 char *
 account_make_way(const struct account *account, const char *name, const char *path, const char *bits,
                  const char *restart)
@@ -144,7 +148,7 @@ account_make_way(const struct account *account, const char *name, const char *pa
                 return mem_printf("let %s access %s", name, path);
         if (st.st_uid == account->user)
                 return mem_printf("chmod u+%s %s", bits, path);
-        if (st.st_gid == 0 || st.st_gid == account->group)
+        if (st.st_gid == 0 || st.st_gid == account->group || unit_is_below(path, SYSCONFDIR "/gatepost"))
                 return mem_printf("chgrp %s %s && chmod g+%s %s",
                                   account->group == ACCOUNT_UNKNOWN_GROUP
                                       ? name

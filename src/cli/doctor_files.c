@@ -127,6 +127,25 @@ report_hidden(struct doctor *doctor, const struct identity *identity, int code, 
         doctor_remedy(doctor, "%s", remedy);
 }
 
+/* The daemon may have a capability. A directory that was closed since is not seen by the file. */
+static void
+report_read_before(struct doctor *doctor, const struct identity *identity, const char *path, int is_hidden)
+{
+        char closed[PATH_MAX], *way;
+
+        if (is_hidden || !account_find_closed(&identity->account, path, closed)) {
+                doctor_pass(doctor, "gatepostd has read it as it is now");
+                return;
+        }
+        way = make_way(doctor, identity, closed, "x");
+        doctor_warn(
+            doctor,
+            "gatepostd has read it as it is now, but cannot read it again, at a reload or its next start: "
+            "the daemon's user, %s, may not enter %s; let it enter: %s",
+            identity->name, closed, way);
+        free(way);
+}
+
 /* A directory of certificates must be entered, too. */
 static void
 check_file(struct doctor *doctor, const struct identity *identity, const char *path)
@@ -143,7 +162,7 @@ check_file(struct doctor *doctor, const struct identity *identity, const char *p
                 return;
         }
         if (doctor_age_has_read(doctor, identity->status, path)) {
-                doctor_pass(doctor, "gatepostd has read it as it is now");
+                report_read_before(doctor, identity, path, is_hidden);
                 return;
         }
         if (is_hidden) {

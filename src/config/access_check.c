@@ -40,7 +40,7 @@ make_way(const struct account *account, const char *path, const char *bits)
         const struct passwd *user = getpwuid(account->user);
 
         return account_make_way(account, user == NULL ? ACCOUNT_SERVICE_USER : user->pw_name, path, bits,
-                                "systemctl restart gatepostd");
+                                "restart gatepostd");
 }
 
 /* Report a directory that is used for something else, such as /var/lib: its owner and mode are left. */

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -178,7 +179,8 @@ static void
 set_missing(const char *path, struct error *error)
 {
         int is_made = !unit_is_below(path, "/run");
-        char target[256], *similar;
+        char target[256], *similar, *copy;
+        const char *directory;
         ssize_t len;
 
         if (strpbrk(path, "/.") == NULL && strlen(path) >= SIGNATURE_SECRET_MIN) {
@@ -193,8 +195,15 @@ set_missing(const char *path, struct error *error)
                                 path, (int)len, target);
                 return;
         }
+        copy = mem_strdup(path);
+        directory = dirname(copy);
         similar = find_similar(path);
-        if (similar != NULL)
+        if (is_made && access(directory, F_OK) != 0)
+                (void)error_set(error,
+                                "cannot open %s: %s; its directory is missing: correct the path, or make the "
+                                "directory: install -d -m 2750 -g gatepost %s",
+                                path, strerror(ENOENT), directory);
+        else if (similar != NULL)
                 (void)error_set(error, "cannot open %s: %s; correct it: write %s if that is meant%s%s", path,
                                 strerror(ENOENT), similar,
                                 is_made ? ", or make a new secret: gatepost secret new " : "",
@@ -203,6 +212,7 @@ set_missing(const char *path, struct error *error)
                 (void)error_set(error, "cannot open %s: %s%s%s", path, strerror(ENOENT),
                                 is_made ? "; make one: gatepost secret new " : "", is_made ? path : "");
         free(similar);
+        free(copy);
 }
 
 /*

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/mem.h"
 #include "base/number.h"
@@ -89,11 +90,22 @@ was_seen(const struct config *config, size_t n, const char *directory)
         return 0;
 }
 
+/* Such as the volume of a ConfigMap in Kubernetes, whose mode is 0777. */
+static int
+is_read_only(const char *path)
+{
+        struct statvfs system;
+
+        return statvfs(path, &system) == 0 && (system.f_flag & ST_RDONLY);
+}
+
 static void
 warn_about_writers_of(const char *path, const struct stat *st, size_t line, struct problems *problems)
 {
         /* In a directory with the sticky bit nobody replaces the files of others. */
-        if ((st->st_mode & S_IWOTH) && !(S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX)))
+        int is_protected = S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX);
+
+        if ((st->st_mode & S_IWOTH) && !is_protected && !is_read_only(path))
                 problems_warn(
                     problems, line,
                     "others can write %.200s (mode %04o), and so decide what is accepted; correct it: "

@@ -33,18 +33,19 @@ def check(place, tmp_path):
                         ("group", [f"gatepost:x:{GATEPOST}:", f"ssl-cert:x:{SSL_CERT}:gatepost", f"others:x:{OTHER_KNOWN}:"])):
         known = [each for each in pathlib.Path("/etc", name).read_text().splitlines() if not each.startswith(("gatepost:", "ssl-cert:", "others:"))]
         (tmp_path / name).write_text("\n".join([*known, *lines, ""]))
-    with_user = ["unshare", "--mount", "sh", "-ec", f'for each in passwd group; do mount --bind {tmp_path}/$each /etc/$each; done; exec "$@"', "sh"]
     file = place / "gatepost.conf"
 
     def run():
         told = []
+        with_user = ["unshare", "--mount", "sh", "-ec", f'for each in passwd group; do mount --bind {tmp_path}/$each /etc/$each; done; {run.mount}; exec "$@"', "sh"]
         for command in ([BUILD / "gatepost", "-c", file, "check"], [BUILD / "gatepostd", "-t", "-c", file]):
             done = subprocess.run([*with_user, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
             assert_no_sanitizer_report(done.stderr)
             assert done.returncode == 0, done.stderr
-            told.append(sorted(line for line in done.stderr.replace(str(file), "FILE").splitlines() if re.match(r"FILE:(\d+:)? warning: .*(gatepostd|other files)", line)))
+            told.append(sorted(line for line in done.stderr.replace(str(file), "FILE").splitlines() if re.match(r"FILE:(\d+:)? warning: .*(gatepostd|other files|others can)", line)))
         assert told[0] == told[1]
         return [line.replace(str(place), "DIRECTORY") for line in told[0]]
+    run.mount = "true"
     return run
 
 
@@ -65,8 +66,8 @@ def write(place, receiver=(), router=(), kafka=()):
     (0, GATEPOST, 0o640, None),
     (0, SSL_CERT, 0o640, None),
     (0, OTHER_KNOWN, 0o600, "setfacl -m u:gatepost:r FILE"),
-    (0, OTHER_KNOWN, 0o640, "usermod -aG others gatepost, and then: systemctl restart gatepostd"),
-    (0, OTHER, 0o640, f"SupplementaryGroups={OTHER} in the unit, and then: systemctl restart gatepostd"),
+    (0, OTHER_KNOWN, 0o640, "usermod -aG others gatepost, and then: restart gatepostd"),
+    (0, OTHER, 0o640, f"SupplementaryGroups={OTHER} in the unit, and then: restart gatepostd"),
     (GATEPOST, 0, 0o200, "chmod u+r FILE"),
     (GATEPOST, 0, 0o400, None),
 ])
@@ -117,7 +118,17 @@ def test_directory_of_a_group_of_others_is_not_opened(place, check):
     conf = place / "gatepost.conf"
     conf.write_text(conf.read_text().replace(f"{place}/secret", f"{place}/private/secret"))
     (line,) = check()
-    assert line.endswith("enter it: usermod -aG others gatepost, and then: systemctl restart gatepostd"), line
+    assert line.endswith("enter it: usermod -aG others gatepost, and then: restart gatepostd"), line
+
+
+@pytest.mark.parametrize("is_read_only", [True, False])
+def test_directory_that_others_may_write(place, check, is_read_only):
+    """That of a ConfigMap in Kubernetes has the mode 0777, and nobody can write it."""
+    write(place)
+    place.chmod(0o777)
+    check.mount = f"mount --bind -o ro {place} {place}" if is_read_only else "true"
+    assert check() == ([] if is_read_only else [
+        "FILE: warning: others can write DIRECTORY (mode 0777), and so decide what is accepted; correct it: chmod o-w DIRECTORY"])
 
 
 @pytest.mark.parametrize("option", ["spool", "state"])

@@ -325,6 +325,22 @@ def test_file_that_the_daemon_has_read_can_be_read(router_of_nobody):
     expect(router_of_nobody(lambda file: report(file, inode=1), group=0), EX_NOPERM, f"files {secret}: ", "chgrp nogroup ")
 
 
+def test_file_that_the_daemon_has_read_is_below_a_directory_that_was_closed_since(router_of_nobody):
+    config = router_of_nobody.config
+    secrets = config.directory / "secrets"
+    secrets.mkdir(0o700)
+    secret = pathlib.Path(shutil.copy(router_of_nobody.secret, secrets))
+    secret.chmod(0o640)
+    os.chown(secret, 0, 65534)
+    config["source invoicing"]["secret_file"] = secret
+
+    def report(file):
+        return {"userId": 65534, "groupIds": [65534], "configuration": {
+            "file": str(file), "files": [entry(file, "reload"), entry(secret, "reload")]}}
+    assert (f"! files {secret}: gatepostd has read it as it is now, but cannot read it again, at a reload or its next start: the daemon's user, nobody, "
+            f"may not enter {secrets}; let it enter: chgrp nogroup {secrets} && chmod g+x {secrets}") in router_of_nobody(report).lines
+
+
 def test_router_reads_no_file_of_the_receiver(router_of_nobody, authority):
     certificate, key = authority.issue("of-the-receiver")
     router_of_nobody.config.tls(certificate, key)

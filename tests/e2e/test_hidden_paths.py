@@ -203,7 +203,7 @@ def test_unit_names_the_setting_that_replaces_tmp(place, files, option):
     (problem,) = [each for each in problems if f": {option}: cannot open /var/tmp/nowhere/" in each]
     assert status == EX_CONFIG
     assert problem.endswith(": No such file or directory; the systemd unit hides /var/tmp from gatepostd (PrivateTmp=): move it to /etc/gatepost")
-    assert ("; make one: " in "".join(run(file, text, *command)[1])) == (option == "secret_file")
+    assert ("; its directory is missing: correct the path, or make the directory: install -d -m 2750 -g gatepost " in "".join(run(file, text, *command)[1])) == (option == "secret_file")
 
 
 def test_unit_that_does_not_close_home(place, files):

@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -171,6 +172,8 @@ func main() {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
+		// A batch that takes longer goes to another member, too, when one joins.
+		kgo.RebalanceTimeout(5*time.Minute),
 		kgo.WithLogger(kgo.BasicLogger(os.Stderr, kgo.LogLevelWarn, nil)), // such as brokers that do not answer
 		// If the brokers require TLS or a login: put the lines of gatepost-consumers(7), LOGIN, here, and its import above.
 	)
