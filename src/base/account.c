@@ -141,14 +141,17 @@ account_make_way(const struct account *account, const char *name, const char *pa
                  const char *restart)
 {
         mode_t needed = (strchr(bits, 'r') != NULL ? S_IRGRP : 0) | (strchr(bits, 'x') != NULL ? S_IXGRP : 0);
-        char number[16];
+        char number[16],
+            *real = realpath(path, NULL); /* a link in that directory may lead to a file of others */
+        int is_own = real != NULL && unit_is_below(real, SYSCONFDIR "/gatepost");
         struct stat st;
 
+        free(real);
         if (stat(path, &st) != 0)
                 return mem_printf("let %s access %s", name, path);
         if (st.st_uid == account->user)
                 return mem_printf("chmod u+%s %s", bits, path);
-        if (st.st_gid == 0 || st.st_gid == account->group || unit_is_below(path, SYSCONFDIR "/gatepost"))
+        if (st.st_gid == 0 || st.st_gid == account->group || is_own)
                 return mem_printf("chgrp %s %s && chmod g+%s %s",
                                   account->group == ACCOUNT_UNKNOWN_GROUP
                                       ? name
@@ -163,21 +166,65 @@ account_make_way(const struct account *account, const char *name, const char *pa
                           restart);
 }
 
-/* Find the first directory of a path itself. */
+#define MAX_LINKS 40 /* in a path, as the kernel's limit */
+
 static int
-find_closed_in(const struct account *account, const char *path, char directory[PATH_MAX])
+is_closed(const struct account *account, const char *directory)
 {
         struct stat st;
 
-        for (const char *end = strchr(path, '/'); end != NULL; end = strchr(end + 1, '/')) {
-                size_t len = end == path ? 1 : (size_t)(end - path);
+        return stat(directory, &st) == 0 && S_ISDIR(st.st_mode) &&
+               account_access(account, directory, X_OK) == EACCES;
+}
 
-                if (len >= PATH_MAX)
-                        return 0;
-                *(char *)mempcpy(directory, path, len) = '\0';
-                if (stat(directory, &st) == 0 && S_ISDIR(st.st_mode) &&
-                    account_access(account, directory, X_OK) == EACCES)
+/* Go from a directory, "" for the root, whose path has no links, to a name in it. Returns whether it fits. */
+static int
+enter(char directory[PATH_MAX], const char *name, size_t len)
+{
+        size_t at = strlen(directory);
+        char *last = strrchr(directory, '/');
+
+        if (len == 1 && *name == '.')
+                return 1;
+        if (len == 2 && strncmp(name, "..", len) == 0) {
+                if (last != NULL)
+                        *last = '\0';
+                return 1;
+        }
+        if (at + 1 + len >= PATH_MAX)
+                return 0;
+        directory[at] = '/';
+        *(char *)mempcpy(directory + at + 1, name, len) = '\0';
+        return 1;
+}
+
+/* Go along an absolute path as the kernel does, with each link replaced by its text. */
+static int
+find_closed(const struct account *account, char **path, char directory[PATH_MAX])
+{
+        const char *rest = *path;
+        char target[PATH_MAX], *whole;
+        int n_links = 0;
+
+        *directory = '\0';
+        while (rest += strspn(rest, "/"), *rest != '\0') {
+                size_t len = strcspn(rest, "/"), above = strlen(directory);
+                ssize_t n;
+
+                if (is_closed(account, above == 0 ? "/" : directory))
                         return 1;
+                if (!enter(directory, rest, len))
+                        return 0;
+                rest += len;
+                n = readlink(directory, target, sizeof(target));
+                if (n <= 0)
+                        continue;
+                if (n_links++ == MAX_LINKS || (size_t)n == sizeof(target))
+                        return 0;
+                directory[*target == '/' ? 0 : above] = '\0';
+                whole = mem_printf("%.*s%s", (int)n, target, rest);
+                free(*path);
+                rest = *path = whole;
         }
         return 0;
 }
@@ -185,10 +232,13 @@ find_closed_in(const struct account *account, const char *path, char directory[P
 int
 account_find_closed(const struct account *account, const char *path, char directory[PATH_MAX])
 {
-        char *target = realpath(path, NULL);
-        int result = find_closed_in(account, path, directory) ||
-                     (target != NULL && find_closed_in(account, target, directory));
+        char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+        char *whole = here == NULL ? mem_strdup(path) : mem_printf("%s/%s", here, path);
+        int result = find_closed(account, &whole, directory);
 
-        free(target);
+        if (result && *directory == '\0')
+                (void)strcpy(directory, "/");
+        free(whole);
+        free(here);
         return result;
 }

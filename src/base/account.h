@@ -53,8 +53,8 @@ char *account_make_way(const struct account *account, const char *name, const ch
                        const char *restart);
 
 /*
- * Find the first directory above a path that an account may not enter; if the path leads through links, also
- * of the path to which they lead. Return 1 and write it, or return 0.
+ * Find the first directory that an account may not enter on the way along a path, through the links in it.
+ * Return 1 and write it, without links, or return 0.
  */
 int account_find_closed(const struct account *account, const char *path, char directory[PATH_MAX]);
 

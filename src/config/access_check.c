@@ -62,11 +62,15 @@ report_of_others(struct access_check *check, const char *path, const struct dire
 
 /* Report a directory that exists and that gatepostd may not write. It may have what was accepted. */
 static void
-report_unwritable(struct access_check *check, const char *path, const struct stat *status)
+report_unwritable(struct access_check *check, const char *path, const struct stat *status, int reason)
 {
         struct error error;
 
-        if (status->st_uid == check->account.user)
+        if (reason == EROFS)
+                (void)error_set(&error,
+                                "%.200s is in a file system that is mounted read-only; mount it writable",
+                                path);
+        else if (status->st_uid == check->account.user)
                 (void)error_set(&error, "%.200s is not writable for gatepostd (mode %04o); chmod 700 %.200s",
                                 path, (unsigned)(status->st_mode & 07777), path);
         else
@@ -204,16 +208,16 @@ static int
 check_existing(struct access_check *check, const char *path, const struct stat *status)
 {
         const struct directory_contents contents = directory_look(path, check->owns);
-        int may_write = account_access(&check->account, path, W_OK | X_OK) == 0;
+        int reason = account_access(&check->account, path, W_OK | X_OK);
 
-        if (contents.has_other && !(contents.has_own && may_write)) {
+        if (contents.has_other && !(contents.has_own && reason == 0)) {
                 report_of_others(check, path, &contents);
                 return 0;
         }
-        if (may_write)
+        if (reason == 0)
                 check_files(check, path);
         else
-                report_unwritable(check, path, status);
+                report_unwritable(check, path, status, reason);
         check_readers(check, path, status);
         return 1;
 }

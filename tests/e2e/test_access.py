@@ -121,6 +121,28 @@ def test_directory_of_a_group_of_others_is_not_opened(place, check):
     assert line.endswith("enter it: usermod -aG others gatepost, and then: restart gatepostd"), line
 
 
+def test_remedies_lead_along_links_to_the_file(place, check):
+    """As certbot lays out its files, with a link to them in the directory of the configuration."""
+    write(place)
+    (place / "secret").unlink()
+    for name in ("live", "archive"):
+        (place / name).mkdir(0o700)
+    (place / "archive" / "secret1").write_text(SECRET)
+    (place / "archive" / "secret1").chmod(0o600)
+    (place / "live" / "secret").symlink_to("../archive/secret1")
+    (place / "secret").symlink_to(place / "live" / "secret")
+    told = []
+    while len(told) < 4 and (lines := check()):
+        (line,) = lines
+        told.append(re.sub(r"^\S+ warning: gatepostd ", "", line))
+        command = line.partition("let its user, gatepost, ")[2].partition(": ")[2]
+        subprocess.run(command.replace("gatepost ", f"{GATEPOST} ").replace("DIRECTORY", str(place)), shell=True, check=True)
+    assert told == [
+        *(f"may not enter DIRECTORY/{name}, in which DIRECTORY/secret is; let its user, gatepost, enter it: "
+          f"chgrp gatepost DIRECTORY/{name} && chmod g+x DIRECTORY/{name}" for name in ("live", "archive")),
+        "may not read DIRECTORY/secret (mode 0600); let its user, gatepost, read it: chgrp gatepost DIRECTORY/secret && chmod g+r DIRECTORY/secret"]
+
+
 @pytest.mark.parametrize("is_read_only", [True, False])
 def test_directory_that_others_may_write(place, check, is_read_only):
     """That of a ConfigMap in Kubernetes has the mode 0777, and nobody can write it."""

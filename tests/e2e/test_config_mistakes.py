@@ -763,17 +763,19 @@ def test_spool_that_cannot_be_created_gets_a_warning(unprivileged):
 
 @pytest.mark.skipif(not UNPRIVILEGED, reason="root may enter every directory of the test's user")
 @pytest.mark.parametrize("section, option", [("receiver", "spool"), ("router", "state")])
-@pytest.mark.parametrize("exists", [True, False], ids=["exists", "missing"])
+@pytest.mark.parametrize("exists", [True, False, "linked"], ids=["exists", "missing", "linked"])
 def test_directory_below_one_that_gatepostd_may_not_enter_gets_a_warning(unprivileged, section, option, exists):
-    with tempfile.TemporaryDirectory() as closed:  # has the mode 0700
+    with tempfile.TemporaryDirectory() as closed, tempfile.TemporaryDirectory() as above:  # have the mode 0700
         if exists:
             os.mkdir(f"{closed}/{option}", 0o700)
             os.chown(f"{closed}/{option}", 65534, 65534)
-        check_closed(unprivileged, section, option, closed)
+        os.chmod(above, 0o755)
+        os.symlink(f"{closed}/{option}", f"{above}/{option}")
+        check_closed(unprivileged, section, option, closed, above if exists == "linked" else closed)
 
 
-def check_closed(unprivileged, section, option, closed):
-    text = written(section, f"{option} = {closed}/{option}" + ("|spool_max = 1MiB" if option == "spool" else ""))
+def check_closed(unprivileged, section, option, closed, place):
+    text = written(section, f"{option} = {place}/{option}" + ("|spool_max = 1MiB" if option == "spool" else ""))
     status, errors = unprivileged(text, "gatepost", "check")
     expected = rf"^FILE:\d+: warning: {option}: gatepostd may not enter {closed}, which is above it; let its user enter it: chgrp nogroup {closed} && chmod g\+x {closed}$"
     assert status == 0 and re.search(expected, errors, re.M), errors
