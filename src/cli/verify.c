@@ -201,7 +201,11 @@ print_text(const struct verification *verification)
                 printf("answer: 200, unless it cannot be stored\n");
         for (size_t i = 0; i < diagnosis->n_causes; i++)
                 printf("cause: %s\n", diagnosis->causes[i]);
-        if (diagnosis->n_tried > 0 && diagnosis->n_causes == 0)
+        if (diagnosis->n_tried == 0 || diagnosis->n_causes > 0)
+                return;
+        if (verification->checks[DELIVERY_CHECK_SIGNATURE].outcome == VERIFICATION_UNKNOWN)
+                printf("cause: the headers; the signature is checked when they are right\n");
+        else
                 printf("cause: unknown; the sender probably has another secret than the source "
                        "(tried %zu combinations of body, timestamp and secret%s)\n",
                        diagnosis->n_tried, diagnosis->gave_up ? ", not all, because the body is large" : "");

@@ -296,6 +296,13 @@ def test_forgery_has_no_cause_and_does_not_reveal_the_signature(verify, verdict)
     assert delivery.signature.removeprefix("sha256=") not in done.stdout.lower()
 
 
+def test_malformed_header_is_the_cause_and_not_the_secret(verify):
+    """The sender may have signed the timestamp as it is written."""
+    done = verify(Delivery(BODY).headers() | {"x-invoicing-timestamp": "2026-11-28T01:00:00Z"}, BODY)
+    assert done.returncode == EX_DATAERR and "x-invoicing-timestamp must be 10 digits" in done.stdout
+    assert done.stdout.endswith("\ncause: the headers; the signature is checked when they are right\n"), done.stdout
+
+
 def test_large_body_limits_the_search_for_a_cause(verify):
     body = b'{"event":"invoice.accepted","text":"' + b"x" * (5 << 20) + b'"}'
     done = verify(signed_as(BODY), body)
