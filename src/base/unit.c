@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -161,8 +162,11 @@ unit_remedy(const char *path, int reason)
 const char *
 unit_remedy_without_manager(const char *path)
 {
+        struct stat status;
+
+        /* A link to something that is missing is another matter. */
         for (size_t i = 0; i < ARRAY_LEN(made) && !unit_manager_runs(); i++) {
-                if (unit_is_below(path, made[i].directory) && access(made[i].directory, F_OK) != 0)
+                if (unit_is_below(path, made[i].directory) && lstat(made[i].directory, &status) != 0)
                         return made[i].remedy;
         }
         return "";

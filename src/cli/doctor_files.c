@@ -305,7 +305,8 @@ check_directory(struct doctor *doctor, const struct identity *identity, const ch
         doctor_begin(doctor, "files", "%s", path);
         if (is_elsewhere(identity, path)) {
                 doctor_pass(doctor, "it is " DOCTOR_SIGHT_OWN);
-        } else if (code == ENOENT && strcmp(on, STATE_DIRECTORY) == 0 && unit_manager_runs()) {
+        } else if (code == ENOENT && strcmp(on, STATE_DIRECTORY) == 0 && lstat(on, &status) != 0 &&
+                   unit_manager_runs()) {
                 doctor_pass(doctor, "systemd makes " STATE_DIRECTORY " when gatepostd starts");
         } else if (code == 0 && on == path && directory_find_denied(path, owns, &identity->account, file)) {
                 what = mem_printf("open %s, which is in it", file);

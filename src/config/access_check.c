@@ -142,6 +142,24 @@ check_readers(struct access_check *check, const char *path, const struct stat *s
         note(check, PROBLEM_WARNING, &error);
 }
 
+/* Report a link to something missing, such as a disk that is not mounted. Returns whether it is one. */
+static int
+is_dangling(struct access_check *check, const char *path)
+{
+        struct error error;
+        struct stat status;
+
+        if (lstat(path, &status) != 0 || !S_ISLNK(status.st_mode))
+                return 0;
+        (void)
+            error_set(&error,
+                      "%.200s is a symbolic link to something that is missing; mount its disk, or create the "
+                      "directory",
+                      path);
+        note(check, PROBLEM_WARNING, &error);
+        return 1;
+}
+
 /* Check where gatepostd will create the directory. Returns whether it can. */
 static int
 check_parent(struct access_check *check, const char *path, const char *parent)
@@ -149,9 +167,11 @@ check_parent(struct access_check *check, const char *path, const char *parent)
         struct error error;
         struct stat status;
         const char *remedy;
+        int reason;
 
         if (stat(parent, &status) != 0) {
-                if (errno == ENOENT && (strcmp(parent, STATE_DIRECTORY) != 0 || !unit_manager_runs())) {
+                if (errno == ENOENT && !is_dangling(check, parent) &&
+                    (strcmp(parent, STATE_DIRECTORY) != 0 || !unit_manager_runs())) {
                         remedy = unit_remedy_for_directory(parent, ENOENT);
                         (void)error_set(&error, "%.200s: %s%s", parent, strerror(ENOENT),
                                         *remedy == '\0' ? "; create it for the user of gatepostd" : remedy);
@@ -164,7 +184,10 @@ check_parent(struct access_check *check, const char *path, const char *parent)
                 note(check, PROBLEM_ERROR, &error);
                 return 0;
         }
-        if (account_access(&check->account, parent, W_OK | X_OK) != 0)
+        reason = account_access(&check->account, parent, W_OK | X_OK);
+        if (reason == EROFS)
+                report_unwritable(check, parent, &status, reason);
+        else if (reason != 0)
                 report_no_room(check, path, parent);
         return 1;
 }
@@ -179,7 +202,6 @@ is_out_of_reach(struct access_check *check, const char *path, int reason)
         const struct unit_hiding *hiding = unit_hiding(path);
         char closed[PATH_MAX], *way;
         struct error error;
-        struct stat status;
 
         if ((hiding == NULL || hiding->is_own) && account_find_closed(&check->account, path, closed)) {
                 way = make_way(&check->account, closed, "x");
@@ -188,12 +210,8 @@ is_out_of_reach(struct access_check *check, const char *path, int reason)
                     closed, way);
                 free(way);
                 note(check, PROBLEM_WARNING, &error);
-        } else if (reason == ENOENT && lstat(path, &status) == 0) {
-                (void)error_set(&error,
-                                "%.200s is a symbolic link to something that is missing; mount its disk, or "
-                                "create the directory",
-                                path);
-                note(check, PROBLEM_WARNING, &error);
+        } else if (reason == ENOENT && is_dangling(check, path)) {
+                return 1;
         } else if (reason == ELOOP || reason == ENAMETOOLONG) {
                 (void)error_set(&error, "%.200s: %s; name another one", path, strerror(reason));
                 note(check, PROBLEM_ERROR, &error);

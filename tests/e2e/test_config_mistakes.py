@@ -791,6 +791,8 @@ def test_link_to_a_directory_that_is_missing_gets_a_warning(check, tmp_path, sec
     status, problems = check(written(section, f"{option} = {tmp_path}/link" + ("|spool_max = 1MiB" if option == "spool" else "")))
     assert status == 0 and len(problems) == 1 and problems[0].endswith(
         f": warning: {option}: {tmp_path}/link is a symbolic link to something that is missing; mount its disk, or create the directory"), problems
+    status, below = check(written(section, f"{option} = {tmp_path}/link/{option}" + ("|spool_max = 1MiB" if option == "spool" else "")))
+    assert (status, below) == (0, problems)
 
 
 @pytest.mark.skipif(not UNPRIVILEGED, reason="root owns the directory")

@@ -49,6 +49,23 @@ def test_check_trusts_only_a_systemd_that_runs(installation, section, option, va
             assert problems(*command, directories=[made]) == (0, []), made
 
 
+@pytest.mark.parametrize("section, option, value", [row[:3] for row in ROWS[:2]])
+@pytest.mark.parametrize("directories", [[], ["/run/systemd/system"]], ids=["without systemd", "with systemd"])
+def test_directory_that_is_a_link_to_a_disk_that_is_not_mounted(installation, section, option, value, directories):
+    """systemd does not make its target. doctor must not say so."""
+    config = configured(installation, section, option, value)
+    installation.create_topics()
+    file = config.write()
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as disk:
+        wrapper = [*machine(*directories, disk=disk), "sh", "-ec", 'ln -s /mnt/gone/gatepost /var/lib/gatepost; exec "$@"', "sh"]
+        for command in (["gatepost", "-c", file, "check"], ["gatepostd", "-t", "-c", file]):
+            done = subprocess.run([*wrapper, installation.build / command[0], *command[1:]], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+            (line,) = [line for line in done.stderr.splitlines() if line.startswith(str(file))]
+            assert line.endswith(f": warning: {option}: /var/lib/gatepost is a symbolic link to something that is missing; mount its disk, or create the directory")
+            subprocess.run(["rm", f"{disk}/gatepost"], check=True)
+        assert "systemd makes" not in "\n".join(examine(installation, config, "--no-send", wrapper=wrapper).lines)
+
+
 @pytest.mark.parametrize("section, option, value", [row[:3] for row in ROWS])
 def test_start_names_the_remedy(installation, section, option, value):
     config = configured(installation, section, option, value)
