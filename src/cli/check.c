@@ -99,11 +99,8 @@ has_topic(const struct topic_table *topics, const char *pattern)
 {
         size_t stem = strcspn(pattern, "*");
 
-        for (size_t i = 0; pattern[stem] == '*' && i < topic_table_size(topics); i++) {
-                if (strncmp(topic_table_rule(topics, i)->pattern, pattern, stem) == 0)
-                        return 1;
-        }
-        return topic_table_find(topics, pattern, strlen(pattern)) != NULL;
+        return pattern[stem] == '*' ? topic_table_has_family(topics, pattern, stem)
+                                    : topic_table_find(topics, pattern, stem) != NULL;
 }
 
 /* The first line of [events] replaces the topics of all documented kinds. Returns how many have none. */

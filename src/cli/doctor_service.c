@@ -45,17 +45,6 @@ is_accepted(const struct config_source *source, const struct subscription_view *
         return source->n_webhook_ids == 0 || config_lists_webhook(source, view->id);
 }
 
-/* Whether a rule is for kinds with this beginning. */
-static int
-has_rule_for(const struct config *config, const char *beginning, size_t len)
-{
-        for (size_t i = 0; i < topic_table_size(config->topics); i++) {
-                if (strncmp(topic_table_rule(config->topics, i)->pattern, beginning, len) == 0)
-                        return 1;
-        }
-        return 0;
-}
-
 /* Whether the kinds of an event get to a topic. */
 enum coverage {
         NO_TOPIC,
@@ -102,7 +91,7 @@ find_coverage(const struct config *config, const struct topic_table *documented,
         if (topic_table_find(config->topics, event, len) != NULL ||
             topic_table_find(config->topics, member, strlen(member)) != NULL)
                 return ALL_TOPICS;
-        if (stem == len || !has_rule_for(config, event, len - 1))
+        if (stem == len || !topic_table_has_family(config->topics, event, len - 1))
                 return NO_TOPIC;
         return has_documented_kinds(config, documented, event, len - 1) ? ALL_TOPICS : SOME_TOPICS;
 }

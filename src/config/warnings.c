@@ -325,11 +325,8 @@ is_documented(const struct topic_table *documented, const char *pattern)
 {
         size_t stem = strcspn(pattern, "*");
 
-        for (size_t i = 0; pattern[stem] == '*' && i < topic_table_size(documented); i++) {
-                if (strncmp(topic_table_rule(documented, i)->pattern, pattern, stem) == 0)
-                        return 1;
-        }
-        return topic_table_documented_name(pattern, strlen(pattern)) != NULL;
+        return (pattern[stem] == '*' && topic_table_has_family(documented, pattern, stem)) ||
+               topic_table_documented_name(pattern, strlen(pattern)) != NULL;
 }
 
 /* Return the documented kind that a misspelt one most likely means, to be freed, or NULL. */
