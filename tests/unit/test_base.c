@@ -222,6 +222,39 @@ START_TEST(test_error_text_can_be_prefixed)
 }
 END_TEST
 
+START_TEST(test_root_becomes_another_user_with_its_groups)
+{
+        const struct passwd *user = getpwnam("nobody");
+        struct error error;
+        gid_t group;
+
+        if (user == NULL)
+                return;
+        if (geteuid() != 0) {
+                ck_assert_int_eq(account_become("nobody", &error), -1);
+                ck_assert_str_eq(error.text, "only root can become user nobody");
+                return;
+        }
+        ck_assert_int_eq(account_become("root", &error), 0);
+        ck_assert_int_eq(account_become("nobody", &error), 1);
+        ck_assert_uint_eq(getuid(), user->pw_uid);
+        ck_assert_uint_eq(getegid(), user->pw_gid);
+        ck_assert_int_eq(getgroups(1, &group), 1);
+        ck_assert_uint_eq(group, user->pw_gid);
+        ck_assert_int_eq(account_become(NULL, &error), 0);
+        ck_assert_int_ne(setuid(0), 0);
+}
+END_TEST
+
+START_TEST(test_user_that_does_not_exist_is_an_error)
+{
+        struct error error;
+
+        ck_assert_int_eq(account_become("no-such-user", &error), -1);
+        ck_assert_str_eq(error.text, "there is no user no-such-user");
+}
+END_TEST
+
 /* Another account than this one: only the modes are known. */
 START_TEST(test_directory_that_an_account_may_not_enter_is_found)
 {
@@ -301,6 +334,8 @@ suite_base(void)
         tcase_add_test(all, test_closest_name_is_found);
         tcase_add_loop_test(all, test_addresses_of_one_family_are_kept, 0, 4);
         tcase_add_test(all, test_error_text_can_be_prefixed);
+        tcase_add_test(all, test_root_becomes_another_user_with_its_groups);
+        tcase_add_test(all, test_user_that_does_not_exist_is_an_error);
         tcase_add_test(all, test_directory_that_an_account_may_not_enter_is_found);
         tcase_add_test(all, test_directory_that_an_account_may_not_enter_is_found_through_links);
         suite_add_tcase(suite, all);
