@@ -18,7 +18,6 @@
 #define LINE_SIZE 4096 /* PIPE_BUF: a write to a pipe is whole or not at all */
 
 static int to_journal;
-static atomic_int to_stream;
 static atomic_int threshold = LOG_LEVEL_INFO;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards stderr and the two below */
 static uint64_t n_lost; /* lines that could not be written and are not reported yet */
@@ -37,12 +36,6 @@ log_init(void)
         to_journal = stream != NULL && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
                      fstat(STDERR_FILENO, &st) == 0 && st.st_dev == (dev_t)device &&
                      st.st_ino == (ino_t)inode;
-}
-
-void
-log_use_stream(void)
-{
-        atomic_store(&to_stream, 1);
 }
 
 void
@@ -92,8 +85,6 @@ put(const char *text, size_t len)
         struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
         ssize_t written;
 
-        if (atomic_load(&to_stream))
-                return fwrite(text, 1, len, stderr) == len ? 0 : -1;
         if (poll(&out, 1, 0) != 1)
                 return -1;
         do

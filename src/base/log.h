@@ -25,9 +25,6 @@ enum log_level {
 /* Find out whether stderr is the journal, and ignore SIGPIPE and SIGXFSZ. Call once, before threads start. */
 void log_init(void);
 
-/* Write to the stream stderr, which may block, instead of its descriptor: for a program that replaces it. */
-void log_use_stream(void);
-
 /* Write only lines of this level or a more urgent one. The default is LOG_LEVEL_INFO. */
 void log_set_level(enum log_level level);
 

@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/service_answer.h"
-#include "cli/wait_note.h"
 #include "config/secrets.h"
 
 #define MAX_CALLS 4
@@ -188,9 +187,7 @@ api_client_call(struct api_client *client, const char *method, const char *path,
         int result;
 
         *answer = (struct api_client_answer){.n_calls = answer->n_calls + 1};
-        wait_note_begin(url, client->timeout_ms);
         result = http_client_call(&request, &received, &error);
-        wait_note_end();
         if (result != 0) {
                 answer->failure = explain(client, received.failure, error.text);
                 if (received.failure == HTTP_CLIENT_UNTRUSTED)

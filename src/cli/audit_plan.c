@@ -250,9 +250,7 @@ ask_partitions(struct audit_plan *plan, struct offsets *offsets, struct error *e
 {
         int result;
 
-        kafka_access_begin(plan->config, plan->bootstrap);
         result = list_partitions(plan, offsets, error);
-        kafka_access_end();
         return result;
 }
 

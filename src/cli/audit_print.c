@@ -8,10 +8,8 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "cli/command.h"
-#include "cli/wrap.h"
 
 #define NAME_WIDTH 40
-#define OTHERS_WIDTH 52 /* of the counts after the name of a topic */
 
 static const char *const fault_names[TALLY_N_FAULTS] = {
     [TALLY_LOST] = "lost", [TALLY_DUPLICATED] = "duplicated", [TALLY_UNEXPECTED] = "unexpected"};
@@ -43,9 +41,8 @@ format_since(const struct audit *audit, size_t topic, char text[CLOCK_RFC3339_SI
 static void
 print_counts(const char *name, const struct audit_counts *counts, const char *since)
 {
-        wrap_print_first(name, NAME_WIDTH, OTHERS_WIDTH);
-        printf("%10" PRIu64 " %10" PRIu64 " %8" PRIu64 " %10" PRIu64 " %10" PRIu64 "%s%s\n",
-               counts->n_required, count_found(counts), counts->n_faults[TALLY_LOST],
+        printf("%-*s %10" PRIu64 " %10" PRIu64 " %8" PRIu64 " %10" PRIu64 " %10" PRIu64 "%s%s\n", NAME_WIDTH,
+               name, counts->n_required, count_found(counts), counts->n_faults[TALLY_LOST],
                counts->n_faults[TALLY_DUPLICATED], counts->n_faults[TALLY_UNEXPECTED],
                *since == '\0' ? "" : "  ", since);
 }
@@ -244,11 +241,9 @@ audit_print_text(const struct audit *audit)
 
         for (size_t t = 0; t < audit->plan->n_topics; t++)
                 has_since |= *format_since(audit, t, text) != '\0';
-        wrap_stdout();
         print_checked(audit);
-        wrap_print_first("TOPIC", NAME_WIDTH, OTHERS_WIDTH);
-        printf("%10s %10s %8s %10s %10s%s\n", "EXPECTED", "FOUND", "LOST", "DUPLICATED", "UNEXPECTED",
-               has_since ? "  CHECKED SINCE" : "");
+        printf("%-*s %10s %10s %8s %10s %10s%s\n", NAME_WIDTH, "TOPIC", "EXPECTED", "FOUND", "LOST",
+               "DUPLICATED", "UNEXPECTED", has_since ? "  CHECKED SINCE" : "");
         for (size_t t = 0; t < audit->plan->n_topics; t++)
                 print_counts(audit->plan->topics[t], &audit->topics[t], format_since(audit, t, text));
         print_counts("total", &audit->total, "");

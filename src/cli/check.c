@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/wrap.h"
 #include "config/access_check.h"
 #include "config/config.h"
 #include "http/listen_check.h"
@@ -157,8 +156,6 @@ run(const char *file)
                 json_open_object(reported.json, NULL);
                 json_open_array(reported.json, "problems");
         }
-        if (!as_json)
-                wrap_stdout();
         config = config_load_reporting(file, report);
         status = config == NULL ? EX_CONFIG : check(config);
         if (as_json)

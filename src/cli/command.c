@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "base/unit.h"
 #include "cli/arguments.h"
-#include "cli/wrap.h"
 #include "config/config.h"
 
 /* Of a command, with its arguments and the common options. */
@@ -45,27 +44,18 @@ static void
 print_usage(FILE *out, const struct command *command)
 {
         const struct command_option *option;
-        char *words = NULL;
-        size_t size;
-        FILE *usage = open_memstream(&words, &size);
 
-        if (usage == NULL)
-                return;
-        fprintf(usage, "gatepost%s%s", *command->name == '\0' ? "" : " ", command->name);
+        fprintf(out, "usage: gatepost%s%s", *command->name == '\0' ? "" : " ", command->name);
         for (size_t i = 0; (option = command_option_at(command, i)) != NULL; i++) {
                 if (option->name != NULL && option->is_required)
-                        fprintf(usage, " --%s %s", option->name, option->argument);
+                        fprintf(out, " --%s %s", option->name, option->argument);
         }
-        fputs(" [OPTION...]", usage);
+        fputs(" [OPTION...]", out);
         for (size_t i = 0; (option = command_option_at(command, i)) != NULL; i++) {
                 if (option->name == NULL)
-                        fprintf(usage, " %s", option->argument);
+                        fprintf(out, " %s", option->argument);
         }
-        if (fclose(usage) == 0) {
-                fputs("usage: ", out);
-                wrap_print(out, words, strlen("usage: "), strlen("usage: "));
-        }
-        free(words);
+        fputc('\n', out);
 }
 
 /* Write an option as in `-c, --config FILE`. Returns its length. */
@@ -87,7 +77,6 @@ command_help(const struct command *command)
         int width = 0;
         char text[80];
 
-        wrap_stdout();
         print_usage(stdout, command);
         if (command->help != NULL)
                 printf("\n%s\n", command->help);
@@ -99,8 +88,7 @@ command_help(const struct command *command)
         putchar('\n');
         for (size_t i = 0; (option = command_option_at(command, i)) != NULL; i++) {
                 (void)format_option(option, text, sizeof(text));
-                printf("  %-*s  ", width, text);
-                wrap_print(stdout, option->help, (size_t)width + 4, (size_t)width + 4);
+                printf("  %-*s  %s\n", width, text, option->help);
         }
         if (command->list_commands != NULL)
                 command->list_commands(stdout, command);

@@ -5,9 +5,7 @@
 #include <sysexits.h>
 
 #include "base/text.h"
-#include "cli/wrap.h"
 
-#define COLUMN 24    /* of the help in a list of commands */
 #define NAME_SIZE 64 /* of a command, even if it is unknown */
 
 static int wants_version;
@@ -62,10 +60,8 @@ list_commands(FILE *out, const struct command *group)
 {
         fprintf(out, "\ncommands:\n");
         for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
-                if (is_in(commands[i], group->name)) {
-                        fprintf(out, "  %-21s ", commands[i]->name);
-                        wrap_print(out, commands[i]->help, COLUMN, COLUMN);
-                }
+                if (is_in(commands[i], group->name))
+                        fprintf(out, "  %-21s  %s\n", commands[i]->name, commands[i]->help);
         }
 }
 
@@ -153,7 +149,6 @@ run(const struct command *group, char **argv)
 int
 commands_run(char **argv)
 {
-        wrap_stderr();
         return run(&program, argv);
 }
 

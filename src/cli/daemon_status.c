@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/own_url.h"
-#include "cli/wait_note.h"
 #include "config/endpoint.h"
 
 #define REPORT_MAX (4u << 20) /* bytes */
@@ -107,14 +106,12 @@ daemon_status_read(const struct config *config, struct json_value **report)
 
         if (status != 0)
                 return status;
-        wait_note_begin(endpoint.url, HTTP_CLIENT_TIMEOUT_MS);
         result = http_client_call(&(struct http_client_request){.method = "GET",
                                                                 .url = endpoint.url,
                                                                 .socket_path = endpoint.socket_path,
                                                                 .timeout_ms = HTTP_CLIENT_TIMEOUT_MS,
                                                                 .max_answer = REPORT_MAX},
                                   &answer, &error);
-        wait_note_end();
         if (result != 0) {
                 status = explain(config, &answer, &error);
         } else if ((*report = parse(&answer, &error)) == NULL) {

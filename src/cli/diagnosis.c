@@ -6,32 +6,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/json_style.h"
 #include "config/secrets.h"
 
 /* Bytes to hash: a few seconds' work. A trial costs some besides its body's. */
 #define MAX_HASHED (UINT64_C(1) << 30)
 #define TRIAL_COST 256
-/* Longer bodies are not rewritten, since indentation may make them many times as long. */
-#define MAX_REWRITTEN ((size_t)1 << 20)
-
-static const struct {
-        const char *name, *indent, *after_colon, *after_comma;
-} spacings[] = {
-    {"without white space", NULL, "", ""},   {"with a space after each colon and comma", NULL, " ", " "},
-    {"indented by 2 spaces", "  ", " ", ""}, {"indented by 4 spaces", "    ", " ", ""},
-    {"indented by tabs", "\t", " ", ""},
-};
-
-static const struct {
-        const char *name;
-        int slashes, letters;
-} escapings[] = {
-    {"with neither / nor non-ASCII letters escaped", 0, 0},
-    {"with / as \\/", 1, 0},
-    {"with \\u escapes for non-ASCII letters", 0, 1},
-    {"with / as \\/ and \\u escapes for non-ASCII letters", 1, 1},
-};
 
 static const struct {
         const char *cause, *ending;
@@ -126,24 +105,6 @@ try_heads(struct search *search, struct candidate *candidate)
         return is_hit;
 }
 
-/* Try each millisecond of a timestamp in seconds. */
-static int
-try_milliseconds(struct search *search)
-{
-        char head[16];
-        const struct candidate candidate = {head, "the timestamp was signed in milliseconds", search->body,
-                                            NULL, search->len};
-
-        if (strlen(search->timestamp) != 10)
-                return 0;
-        for (unsigned ms = 0; ms < 1000; ms++) {
-                (void)snprintf(head, sizeof(head), "%s%03u.", search->timestamp, ms);
-                if (try_secrets(search, &candidate))
-                        return 1;
-        }
-        return 0;
-}
-
 /* Try a body of len bytes, with room for two more, with and without a newline at its end. */
 static int
 try_body(struct search *search, char *body, size_t len)
@@ -173,40 +134,6 @@ try_unchanged(struct search *search)
         memcpy(body, search->body, search->len);
         is_hit = try_body(search, body, search->len);
         free(body);
-        return is_hit;
-}
-
-static int
-try_style(struct search *search, const struct json_value *root, size_t s, size_t e)
-{
-        const struct json_style style = {spacings[s].indent, spacings[s].after_colon, spacings[s].after_comma,
-                                         escapings[e].slashes, escapings[e].letters};
-        size_t len;
-        char *body = json_style_write(root, &style, &len);
-        int is_hit = body != NULL && try_body(search, body, len);
-
-        if (is_hit)
-                diagnosis_add(search->diagnosis, "the JSON was rewritten; it was signed %s, %s",
-                              spacings[s].name, escapings[e].name);
-        free(body);
-        return is_hit;
-}
-
-/* Try the JSON as common serialisers write it. */
-static int
-try_styles(struct search *search)
-{
-        struct json_value *root = NULL;
-        struct error error;
-        int is_hit = 0;
-
-        if (search->len > MAX_REWRITTEN)
-                search->diagnosis->gave_up = 1;
-        else
-                root = json_tree_parse(search->body, search->len, &error);
-        for (size_t i = 0; i < ARRAY_LEN(spacings) * ARRAY_LEN(escapings) && root != NULL && !is_hit; i++)
-                is_hit = try_style(search, root, i / ARRAY_LEN(escapings), i % ARRAY_LEN(escapings));
-        json_tree_free(root);
         return is_hit;
 }
 
@@ -278,7 +205,6 @@ diagnosis_find(const struct config *config, const struct config_source *source,
                                 .diagnosis = diagnosis};
 
         if (search.timestamp != NULL && signature != NULL &&
-            signature_parse(signature, strlen(signature), search.signature) == 0 && !try_unchanged(&search) &&
-            !try_files(&search) && !try_styles(&search))
-                (void)try_milliseconds(&search);
+            signature_parse(signature, strlen(signature), search.signature) == 0 && !try_unchanged(&search))
+                (void)try_files(&search);
 }

@@ -17,7 +17,6 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
-#include "cli/wrap.h"
 
 #define ERASE_LINE "\r\033[K"
 #define DETAIL_SIZE 2400
@@ -106,8 +105,6 @@ doctor_report_begin(struct doctor_report *report, const char *file, int as_json)
                 report->json = json_new(1);
                 json_open_object(report->json, NULL);
                 json_open_array(report->json, "steps");
-        } else {
-                wrap_stdout();
         }
         terminal_catch_interrupts();
         start_watch(report);
@@ -200,11 +197,10 @@ end_as(struct doctor_report *report, enum doctor_result result, const char *text
                 put_json(report, result, text);
                 return;
         }
-        printf("%s%s%s%s %s%s%s", report->shows_waiting ? ERASE_LINE : "",
+        printf("%s%s%s%s %s%s", report->shows_waiting ? ERASE_LINE : "",
                terminal_colour(results[result].colour),
                report->has_ticks ? results[result].tick : results[result].word,
-               terminal_colour(TERMINAL_DEFAULT), wrap_mark(), report->name,
-               *report->subject == '\0' ? "" : " ");
+               terminal_colour(TERMINAL_DEFAULT), report->name, *report->subject == '\0' ? "" : " ");
         print(report->subject);
         if (*text != '\0')
                 printf(": ");

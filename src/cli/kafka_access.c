@@ -7,7 +7,6 @@
 #include "base/json_tree.h"
 #include "cli/command.h"
 #include "cli/daemon_status.h"
-#include "cli/wait_note.h"
 #include "kafka/client.h"
 
 /* Check the value of --bootstrap. Returns 0, or an exit status after printing what is wrong with it. */
@@ -48,22 +47,6 @@ kafka_access_find(const struct config *config, const char **bootstrap)
                 return 0;
         return command_fail(EX_UNAVAILABLE, "gatepostd at %s has no embedded broker, unlike %s; restart it",
                             config->admin->text, config->file);
-}
-
-void
-kafka_access_begin(const struct config *config, const char *bootstrap)
-{
-        const char *brokers = bootstrap != NULL ? bootstrap : config_property(config, "bootstrap.servers");
-        char what[256];
-
-        (void)snprintf(what, sizeof(what), "Kafka at %s", brokers == NULL ? "its brokers" : brokers);
-        wait_note_begin(what, KAFKA_ACCESS_TIMEOUT_MS);
-}
-
-void
-kafka_access_end(void)
-{
-        wait_note_end();
 }
 
 rd_kafka_t *

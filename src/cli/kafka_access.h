@@ -26,10 +26,6 @@
  */
 int kafka_access_find(const struct config *config, const char **bootstrap) MUST_CHECK;
 
-/* A first request to Kafka begins, or has ended: a note on a terminal says what takes so long. */
-void kafka_access_begin(const struct config *config, const char *bootstrap);
-void kafka_access_end(void);
-
 /* Return a client for administration, or NULL after printing the reason. */
 rd_kafka_t *kafka_access_open(const struct config *config, const char *bootstrap);
 

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine.h"
-#include "cli/wrap.h"
 
 static int
 compare_times(const void *a, const void *b)
@@ -22,15 +21,7 @@ compare_times(const void *a, const void *b)
         return release_id_compare(&one->id, &other->id);
 }
 
-/* On a terminal that is narrower, a record takes two lines: the second has the delivery-id and the detail. */
-#define WIDTH 140
 #define KEY_WIDTH 36
-
-static int
-is_narrow(void)
-{
-        return wrap_width() > 0 && wrap_width() < WIDTH;
-}
 
 static void
 print_key(const struct quarantine_record *record)
@@ -49,14 +40,8 @@ print_text(const struct quarantine_record *record)
 
         printf("%-8s %s ", release_id_format(&record->id, id), clock_format_ms(record->timestamp_ms, when));
         text_print_column(reason, strlen(reason), 18);
-        if (!is_narrow())
-                print_key(record);
+        print_key(record);
         printf("%-8s ", quarantine_state_name(record));
-        if (is_narrow()) {
-                printf("\n    ");
-                print_key(record);
-        }
-        printf("%s", wrap_mark());
         if (record->returned_as.partition >= 0)
                 printf("came back as %s; ", release_id_format(&record->returned_as, id));
         text_print(stdout, detail, strlen(detail));
@@ -66,11 +51,7 @@ print_text(const struct quarantine_record *record)
 static void
 print_all_text(const struct quarantine *quarantine)
 {
-        wrap_stdout();
-        if (quarantine->n > 0 && is_narrow())
-                printf("%-8s %-24s %-18s %-8s\n    %-*s %s\n", "ID", "QUARANTINED", "REASON", "RELEASED",
-                       KEY_WIDTH, "DELIVERY-ID", "DETAIL");
-        else if (quarantine->n > 0)
+        if (quarantine->n > 0)
                 printf("%-8s %-24s %-18s %-*s %-8s %s\n", "ID", "QUARANTINED", "REASON", KEY_WIDTH,
                        "DELIVERY-ID", "RELEASED", "DETAIL");
         for (size_t i = 0; i < quarantine->n; i++)

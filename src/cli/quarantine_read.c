@@ -58,10 +58,8 @@ quarantine_read_bounds(struct quarantine *quarantine, struct offsets *offsets)
         struct error error;
         int result;
 
-        kafka_access_begin(quarantine->config, query->bootstrap);
         result = offsets_stable_ranges(offsets, quarantine->config->quarantine_topic, &quarantine->ranges,
                                        &quarantine->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error);
-        kafka_access_end();
         if (result != 0)
                 return kafka_access_fail(offsets_is_denied(offsets), error.text);
         for (size_t i = 0; i < query->n_ids; i++) {

@@ -16,7 +16,6 @@
 #include "cli/receiver_url.h"
 #include "cli/sign.h"
 #include "cli/source_choice.h"
-#include "cli/wait_note.h"
 #include "config/config.h"
 #include "model/judge.h"
 #include "model/sample.h"
@@ -192,13 +191,8 @@ print_failure(const char *url, const struct error *error)
 static int
 call(const struct http_client_request *request, struct http_client_answer *answer, struct error *error)
 {
-        char *shown = uri_hide_secrets(request->url);
-        int result;
+        int result = http_client_call(request, answer, error);
 
-        wait_note_begin(shown, request->timeout_ms);
-        result = http_client_call(request, answer, error);
-        wait_note_end();
-        free(shown);
         if (result != 0 && answer->failure == HTTP_CLIENT_TIMED_OUT)
                 (void)error_set(error, "no answer within %g s; --timeout allows more",
                                 (double)request->timeout_ms / 1000);

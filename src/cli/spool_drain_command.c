@@ -113,11 +113,9 @@ check_topic(const struct config *config)
 
         if (client == NULL)
                 return EX_CONFIG;
-        kafka_access_begin(config, args.bootstrap);
         result =
             (config->embedded ? topics_describe_partitions
                               : topics_describe)(client, &need, 1, &state, KAFKA_ACCESS_TIMEOUT_MS, &error);
-        kafka_access_end();
         rd_kafka_destroy(client);
         if (result != 0)
                 return command_fail(EX_UNAVAILABLE, "%s", error.text);

@@ -1,5 +1,4 @@
 #include "cli/status.h"
-#include "cli/wrap.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -128,7 +127,6 @@ show(const struct status *status, const struct status *earlier)
         if (args.as_json) {
                 status_print_json(status, &rates, args.watches);
         } else {
-                wrap_stdout();
                 if (args.watches)
                         fputs(isatty(STDOUT_FILENO) ? CLEAR_SCREEN : earlier != NULL ? "\n" : "", stdout);
                 status_print(status, &rates);

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "cli/wrap.h"
 
 #define NAME_WIDTH 24
 #define SHOWN_EVENTS 5 /* refusals and quarantined records, of those that the report has */
@@ -41,7 +40,8 @@ static void
 print_indented(const char *text)
 {
         printf("    ");
-        wrap_print(stdout, text, 4, 4);
+        print_text(text);
+        putchar('\n');
 }
 
 /* Print a name, which may be missing, at the beginning of an indented line. */
@@ -51,7 +51,6 @@ print_name(const char *name)
         printf("  ");
         if (name != NULL)
                 text_print_column(name, strlen(name), NAME_WIDTH);
-        printf("%s", wrap_mark());
 }
 
 /* Print the outcomes that are not 0, separated by commas, after the source's name. */
@@ -71,7 +70,8 @@ print_outcomes(const struct json_value *source)
         }
         if (fclose(out) != 0)
                 return;
-        wrap_print(stdout, n > 0 ? text : "none", NAME_WIDTH + 3, NAME_WIDTH + 3);
+        print_text(n > 0 ? text : "none");
+        putchar('\n');
         free(text);
 }
 
@@ -262,8 +262,9 @@ print_roles(const struct json_value *report)
 
                 printf("  ");
                 print_text(name);
-                putchar(':');
-                wrap_print(stdout, shown, strlen(name) + 3, 4);
+                printf(": ");
+                print_text(shown);
+                putchar('\n');
                 free(shown);
         }
 }

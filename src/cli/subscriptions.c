@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/subscription_ensure.h"
-#include "cli/wrap.h"
 #include "config/secrets.h"
 
 /* Warn about a kind that the service does not document; it may accept it nevertheless. */
@@ -97,7 +96,6 @@ print_list_json(const struct subscription_views *views)
 static void
 print_list(const struct subscription_views *views)
 {
-        wrap_stdout();
         if (views->n > 0)
                 printf("%-36s %-50s %s\n", "ID", "URL", "EVENTS");
         for (size_t i = 0; i < views->n; i++) {

@@ -244,9 +244,7 @@ run(const struct config *config)
         wish = (struct reader_wish){topics, n, args.from_ms, args.until_end};
         if (searches_itself(config))
                 wish.from_ms = READER_FROM_BEGINNING;
-        kafka_access_begin(config, args.bootstrap);
         reader = reader_new(config, args.bootstrap, &wish, KAFKA_ACCESS_TIMEOUT_MS, &error);
-        kafka_access_end();
         free(topics);
         if (reader == NULL) {
                 (void)command_fail(0, "%s", error.text);

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/kafka_access.h"
-#include "cli/wrap.h"
 #include "kafka/topics_check.h"
 
 static struct {
@@ -253,10 +252,7 @@ run(const struct config *config)
 
         if (client == NULL)
                 return status != 0 ? status : EX_CONFIG;
-        wrap_stdout();
-        kafka_access_begin(config, args.bootstrap);
         result = topics_default_settings(client, &settings, KAFKA_ACCESS_TIMEOUT_MS, &error);
-        kafka_access_end();
         if (result == 0 && config->embedded) {
                 status = show_embedded(config, client);
         } else if (result != 0) {

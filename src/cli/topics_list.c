@@ -9,11 +9,9 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "cli/kafka_access.h"
-#include "cli/wrap.h"
 #include "kafka/topics_check.h"
 
 #define NAME_WIDTH 40
-#define OTHERS_WIDTH 40 /* of the columns after the name */
 
 static const char *const use_names[] = {
     [TOPIC_DELIVERIES] = "deliveries", [TOPIC_QUARANTINE] = "quarantine", [TOPIC_EVENTS] = "events"};
@@ -65,12 +63,12 @@ show_text(struct topics_list *list, const struct topic_need *need, const struct 
 {
         char retention[NUMBER_TEXT_SIZE];
 
-        wrap_print_first(need->name, NAME_WIDTH, OTHERS_WIDTH);
         if (state->exists)
-                printf("%-10s %10d %8d %9s\n", use_names[need->use], state->partitions, state->replicas,
-                       format_retention(state, retention));
+                printf("%-*s %-10s %10d %8d %9s\n", NAME_WIDTH, need->name, use_names[need->use],
+                       state->partitions, state->replicas, format_retention(state, retention));
         else
-                printf("%-10s %10s %8s %9s\n", use_names[need->use], "missing", "-", "-");
+                printf("%-*s %-10s %10s %8s %9s\n", NAME_WIDTH, need->name, use_names[need->use], "missing",
+                       "-", "-");
         check(list, need, state);
 }
 
@@ -99,9 +97,8 @@ static void
 show_all(struct topics_list *list, const struct topic_need *needs, const struct topic_state *states, size_t n)
 {
         if (list->json == NULL) {
-                wrap_stdout();
-                wrap_print_first("TOPIC", NAME_WIDTH, OTHERS_WIDTH);
-                printf("%-10s %10s %8s %9s\n", "USE", "PARTITIONS", "REPLICAS", "KEPT");
+                printf("%-*s %-10s %10s %8s %9s\n", NAME_WIDTH, "TOPIC", "USE", "PARTITIONS", "REPLICAS",
+                       "KEPT");
                 for (size_t i = 0; i < n; i++)
                         show_text(list, &needs[i], &states[i]);
                 printf("\ngatepost-consumers(7) describes their records\n");
@@ -126,11 +123,9 @@ describe(rd_kafka_t *client, const struct config *config, const struct topic_nee
 {
         int result;
 
-        kafka_access_begin(config, args.bootstrap);
         result =
             (config->embedded ? topics_describe_partitions : topics_describe)(client, needs, n, states,
                                                                               KAFKA_ACCESS_TIMEOUT_MS, error);
-        kafka_access_end();
         return result;
 }
 

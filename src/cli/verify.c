@@ -13,7 +13,6 @@
 #include "cli/commands.h"
 #include "cli/diagnosis.h"
 #include "cli/source_choice.h"
-#include "cli/wrap.h"
 #include "model/delivery_check.h"
 
 #define NOW INT64_MAX
@@ -179,15 +178,13 @@ print_text(const struct verification *verification)
         const struct diagnosis *diagnosis = &verification->diagnosis;
         char text[MESSAGE_SIZE];
 
-        wrap_stdout();
         if (verification->is_assumed)
-                printf("%-10s  %-7s  %s%s, at %s; others have its header_prefix, too: --source tries them\n",
-                       "source", "assumed", wrap_mark(), verification->source->name,
-                       verification->source->path);
+                printf("%-10s  %-7s  %s, at %s; others have its header_prefix, too: --source tries them\n",
+                       "source", "assumed", verification->source->name, verification->source->path);
         for (int c = 0; c < DELIVERY_N_CHECKS; c++) {
                 const struct verification_check *check = &verification->checks[c];
 
-                printf("%-10s  %-7s  %s%s\n", checks[c].name, outcomes[check->outcome], wrap_mark(),
+                printf("%-10s  %-7s  %s\n", checks[c].name, outcomes[check->outcome],
                        describe(verification, c, text));
                 for (size_t v = 0; v < check->refusal.n_violations; v++)
                         printf("%-10s  %-7s  %s %s\n", "", "", check->refusal.violations[v].field,

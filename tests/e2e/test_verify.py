@@ -184,24 +184,10 @@ def over(text, secret=SECRET):
     return Delivery(BODY, timestamp=1763694245).headers() | {"x-invoicing-signature": f"sha256={digest}"}
 
 
-def dumped(**style):
-    return json.dumps(json.loads(BODY), **{"ensure_ascii": False} | style).encode()
-
-
 BODIES = {  # signed body, received body, cause
     "newline-added": (BODY, BODY + b"\n", "a newline was added"),
     "newline-removed": (BODY + b"\n", BODY, "a newline at the end of the body was removed"),
     "crlf-removed": (BODY + b"\r\n", BODY, "a CR LF at the end of the body was removed"),
-    "pretty": (dumped(separators=(",", ":")), dumped(indent=2), "signed without white space"),
-    "compacted": (dumped(indent=2), dumped(separators=(",", ":")), "signed indented by 2 spaces"),
-    "indented-4": (dumped(indent=4), dumped(), "signed indented by 4 spaces"),
-    "indented-tab": (dumped(indent="\t"), dumped(), "signed indented by tabs"),
-    "spaced": (dumped(), dumped(separators=(",", ":")), "signed with a space after each colon and comma"),
-    "slashes": (BODY.replace(b"/", b"\\/"), BODY, "with / as \\/"),
-    "no-slashes": (BODY, BODY.replace(b"/", b"\\/"), "with neither / nor non-ASCII letters escaped"),
-    "escapes": (dumped(ensure_ascii=True), BODY, "with \\u escapes for non-ASCII letters"),
-    "letters": (BODY, dumped(ensure_ascii=True), "with neither / nor non-ASCII letters escaped"),
-    "two": (dumped(indent=2) + b"\n", dumped(separators=(",", ":")), "a newline at the end of the body was removed"),
 }
 
 
@@ -209,7 +195,7 @@ BODIES = {  # signed body, received body, cause
 def test_cause_is_a_changed_body(verdict, name):
     signed, came, cause = BODIES[name]
     result = verdict(signed_as(signed), came)
-    assert (result["code"], len(result["causes"])) == ("INVALID_SIGNATURE", 2 if name == "two" else 1)
+    assert (result["code"], len(result["causes"])) == ("INVALID_SIGNATURE", 1)
     assert any(cause in each for each in result["causes"]), result["causes"]
 
 
@@ -240,7 +226,6 @@ def test_cause_is_the_secret_of_another_source(verdict):
 
 @pytest.mark.parametrize("text, cause", [
     (BODY, "the timestamp was not signed"), (b"1763694245" + BODY, "the full stop between timestamp and body was not signed"),
-    (b"1763694245678." + BODY, "the timestamp was signed in milliseconds"),
 ])
 def test_cause_is_the_signed_form_of_the_timestamp(verdict, text, cause):
     assert verdict(over(text), BODY, "--at", "2025-11-21T03:04:05Z")["causes"] == [cause]
@@ -301,12 +286,6 @@ def test_malformed_header_is_the_cause_and_not_the_secret(verify):
     done = verify(Delivery(BODY).headers() | {"x-invoicing-timestamp": "2026-11-28T01:00:00Z"}, BODY)
     assert done.returncode == EX_DATAERR and "x-invoicing-timestamp must be 10 digits" in done.stdout
     assert done.stdout.endswith("\ncause: the headers; the signature is checked when they are right\n"), done.stdout
-
-
-def test_large_body_limits_the_search_for_a_cause(verify):
-    body = b'{"event":"invoice.accepted","text":"' + b"x" * (5 << 20) + b'"}'
-    done = verify(signed_as(BODY), body)
-    assert done.returncode == EX_DATAERR and "because the body is large" in done.stdout
 
 
 # Whose delivery it is
