@@ -136,8 +136,8 @@ send_one(struct sending *sending, const char *id, const char *webhook_id, struct
 {
         enum outcome outcome = REFUSED;
 
-        if (test_delivery_send(delivery, sending->source, sending->key, sending->to, sending->address, id,
-                               webhook_id) != 0)
+        if (test_delivery_send_as(delivery, sending->source, sending->key, sending->to, sending->address, id,
+                                  webhook_id) != 0)
                 ;
         else if (delivery->has_answer)
                 outcome = judge_answer(sending, delivery);

@@ -107,9 +107,16 @@ post(struct test_delivery *delivery, const struct own_url *to, const char *addre
 }
 
 int
-test_delivery_send(struct test_delivery *delivery, const struct config_source *source,
-                   const struct signature_key *key, const struct own_url *to, const char *address,
-                   const char *delivery_id, const char *webhook_id)
+test_delivery_send(const struct config_source *source, const struct own_url *to,
+                   struct test_delivery *delivery)
+{
+        return test_delivery_send_as(delivery, source, source->keys[0], to, NULL, NULL, NULL);
+}
+
+int
+test_delivery_send_as(struct test_delivery *delivery, const struct config_source *source,
+                      const struct signature_key *key, const struct own_url *to, const char *address,
+                      const char *delivery_id, const char *webhook_id)
 {
         struct sign_values values;
 
