@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/daemon_status.h"
 #include "kafka/client.h"
+#include "kafka/outage.h"
 
 /* Check the value of --bootstrap. Returns 0, or an exit status after printing what is wrong with it. */
 static int
@@ -31,6 +32,7 @@ kafka_access_find(const struct config *config, const char **bootstrap)
         struct json_value *report;
         int status;
 
+        outage_set_logging(0); /* the command prints why Kafka does not answer */
         if (*bootstrap != NULL)
                 return check_brokers(*bootstrap);
         if (!config->embedded)

@@ -22,7 +22,8 @@
 /**
  * kafka_access_find(config, bootstrap):
  * Check *bootstrap, the value of --bootstrap. If it is NULL and the broker is embedded in gatepostd, ask
- * gatepostd for its address. Returns 0, or an exit status after printing what is wrong.
+ * gatepostd for its address. Returns 0, or an exit status after printing what is wrong. From now on outages
+ * of Kafka are not logged: errors have the cause.
  */
 int kafka_access_find(const struct config *config, const char **bootstrap) MUST_CHECK;
 

@@ -11,6 +11,7 @@
 #include "cli/kafka_access.h"
 #include "cli/spool_scan.h"
 #include "cli/terminal.h"
+#include "kafka/outage.h"
 #include "kafka/topics_check.h"
 #include "spool/spool_drain.h"
 
@@ -119,6 +120,7 @@ check_topic(const struct config *config)
         rd_kafka_destroy(client);
         if (result != 0)
                 return command_fail(EX_UNAVAILABLE, "%s", error.text);
+        outage_set_logging(1); /* it waits until Kafka is back */
         error.text[0] = '\0';
         if (!config->embedded || !state.exists)
                 topics_check(config, &need, &state, on_finding, &error);

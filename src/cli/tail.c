@@ -11,6 +11,7 @@
 #include "cli/kafka_access.h"
 #include "cli/show_record.h"
 #include "cli/terminal.h"
+#include "kafka/outage.h"
 #include "kafka/reader.h"
 
 #define POLL_MS 200
@@ -252,6 +253,7 @@ run(const struct config *config)
                 return EX_UNAVAILABLE;
         }
         terminal_catch_interrupts();
+        outage_set_logging(1); /* it waits until Kafka is back */
         status = follow(config, reader);
         reader_free(reader);
         return status;

@@ -342,14 +342,18 @@ client_is_denied(rd_kafka_resp_err_t err)
 
 /* Every broker has Metadata, so librdkafka misses it only at the listener of a KRaft controller. */
 int
-client_unreachable(rd_kafka_resp_err_t err, struct error *error)
+client_unreachable(rd_kafka_t *client, rd_kafka_resp_err_t err, struct error *error)
 {
-        return error_set(
-            error, "Kafka cannot be reached: %s%s", rd_kafka_err2str(err),
-            err != RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE
-                ? ""
-                : "; is this the listener of a KRaft controller? bootstrap.servers needs that of "
-                  "a broker");
+        char cause[OUTAGE_CAUSE_SIZE];
+
+        (void)rd_kafka_poll(client, 0);
+        if (err == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE)
+                return error_set(error,
+                                 "Kafka cannot be reached: %s; is this the listener of a KRaft controller? "
+                                 "bootstrap.servers needs that of a broker",
+                                 rd_kafka_err2str(err));
+        return error_set(error, "Kafka cannot be reached: %s",
+                         outage_find_cause(cause) ? cause : rd_kafka_err2str(err));
 }
 
 /*

@@ -78,8 +78,11 @@ long client_append_timeout_ms(const struct config *config) MUST_CHECK;
 /* Whether an error means that the account lacks a permission. */
 int client_is_denied(rd_kafka_resp_err_t err);
 
-/* Set the reason why Kafka cannot be reached, from the error of a request for metadata. Return -1. */
-int client_unreachable(rd_kafka_resp_err_t err, struct error *error);
+/*
+ * Set the reason why Kafka cannot be reached after a request for metadata failed: the cause that a client of
+ * this process knows (outage.h), or the error of the request. Calls the client's callbacks. Return -1.
+ */
+int client_unreachable(rd_kafka_t *client, rd_kafka_resp_err_t err, struct error *error);
 
 /* From a delivery report: why a record was not appended, a constant; NULL: it was appended. */
 const char *client_append_error(const rd_kafka_message_t *report);

@@ -79,7 +79,7 @@ offsets_partitions(struct offsets *offsets, const char *topic, int timeout_ms, s
         rd_kafka_topic_destroy(handle);
         offsets->failure = err;
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                return client_unreachable(err, error);
+                return client_unreachable(offsets->log, err, error);
         if (metadata->topic_cnt == 1 && metadata->topics[0].partition_cnt > 0)
                 n = metadata->topics[0].partition_cnt;
         else if (metadata->topic_cnt == 1)

@@ -13,6 +13,7 @@
 #define MAX_LOGGED 8
 
 static struct {
+        int is_unlogged;
         int is_present;
         int64_t since_s;
         char cause[OUTAGE_CAUSE_SIZE];
@@ -76,7 +77,8 @@ log_cause(const char *cause)
 {
         char quoted[LOG_QUOTED_SIZE];
 
-        log_warning("kafka is unreachable; waiting for it reason=%s", log_quote(cause, quoted));
+        if (!outage.is_unlogged)
+                log_warning("kafka is unreachable; waiting for it reason=%s", log_quote(cause, quoted));
 }
 
 static void
@@ -111,7 +113,7 @@ outage_end(void)
                 return;
         pthread_mutex_lock(&mutex);
         atomic_store(&is_noted, 0);
-        if (outage.is_present)
+        if (outage.is_present && !outage.is_unlogged)
                 log_notice("kafka is reachable again");
         outage.is_present = 0;
         outage.suspicion[0] = '\0';
@@ -161,6 +163,26 @@ outage_read(char cause[OUTAGE_CAUSE_SIZE], int64_t *since_s)
         *since_s = outage.since_s;
         pthread_mutex_unlock(&mutex);
         return is_present;
+}
+
+int
+outage_find_cause(char cause[OUTAGE_CAUSE_SIZE])
+{
+        const char *found;
+
+        pthread_mutex_lock(&mutex);
+        found = outage.is_present && outage.suspicion[0] == '\0' ? outage.cause : outage.suspicion;
+        memcpy(cause, found, OUTAGE_CAUSE_SIZE);
+        pthread_mutex_unlock(&mutex);
+        return cause[0] != '\0';
+}
+
+void
+outage_set_logging(int is_on)
+{
+        pthread_mutex_lock(&mutex);
+        outage.is_unlogged = !is_on;
+        pthread_mutex_unlock(&mutex);
 }
 
 const char *

@@ -33,6 +33,15 @@ void outage_suspect(const char *cause);
  */
 int outage_read(char cause[OUTAGE_CAUSE_SIZE], int64_t *since_s);
 
+/*
+ * Copy why Kafka did not answer, free of secrets: the cause of the outage, or the last suspicion. Return 0 if
+ * neither is known.
+ */
+int outage_find_cause(char cause[OUTAGE_CAUSE_SIZE]);
+
+/* Log outages, as by default, or not: for a command that prints the cause itself. */
+void outage_set_logging(int is_on);
+
 /* Return the length of the beginning of a message of librdkafka that contains no secret. */
 size_t outage_shown_len(const char *text);
 

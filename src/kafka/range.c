@@ -1,6 +1,7 @@
 #include "kafka/range.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/mem.h"
 #include "kafka/client.h"
 #include "kafka/fetch_ahead.h"
+#include "kafka/outage.h"
 
 #define BATCH 1000
 #define POLL_MS 200
@@ -131,11 +133,14 @@ static enum range_result
 give_up(struct range_reading *reading)
 {
         size_t i = 0;
+        char what[64];
 
         while (reading->ranges[i].is_done)
                 i++;
         if (!reading->ranges[i].is_at_end) {
-                (void)error_set(reading->error, "Kafka has not answered for %d seconds", STALL_MS / 1000);
+                (void)rd_kafka_poll(reading->client, 0);
+                (void)snprintf(what, sizeof(what), "Kafka has not answered for %d seconds", STALL_MS / 1000);
+                (void)outage_describe(what, reading->error->text, sizeof(reading->error->text));
                 return RANGE_AWAY;
         }
         (void)error_set(reading->error,

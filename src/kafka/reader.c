@@ -107,7 +107,7 @@ assign(struct reader *reader, const struct reader_wish *wish, int timeout_ms, st
 
         (void)rd_kafka_poll(reader->client, 0);
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                return client_unreachable(err, error);
+                return client_unreachable(reader->client, err, error);
         for (size_t i = 0; i < wish->n_topics && result == 0; i++)
                 result = add_topic(reader, metadata, wish->topics[i], first_offset(wish->from_ms), timeout_ms,
                                    error);

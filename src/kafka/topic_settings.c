@@ -202,7 +202,7 @@ find_broker(rd_kafka_t *client, char text[NUMBER_TEXT_SIZE], int timeout_ms, str
         int result = 0;
 
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                return client_unreachable(err, error);
+                return client_unreachable(client, err, error);
         if (metadata->broker_cnt == 0)
                 result = error_set(error, "Kafka names no broker");
         else

@@ -98,7 +98,7 @@ read_metadata(rd_kafka_t *client, const struct topic_need *needs, size_t n, stru
 
         (void)rd_kafka_poll(client, 0); /* calls error callbacks, which log the cause */
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                return client_unreachable(err, error);
+                return client_unreachable(client, err, error);
         for (int t = 0; t < metadata->topic_cnt; t++) {
                 for (size_t i = 0; i < n; i++) {
                         if (strcmp(metadata->topics[t].topic, needs[i].name) == 0)
@@ -229,7 +229,7 @@ topics_default_settings(rd_kafka_t *client, struct topic_settings *settings, int
 
         (void)rd_kafka_poll(client, 0);
         if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-                return client_unreachable(err, error);
+                return client_unreachable(client, err, error);
         *settings = (struct topic_settings){
             .partitions = DEFAULT_PARTITIONS,
             .replicas = metadata->broker_cnt >= DEFAULT_REPLICAS ? DEFAULT_REPLICAS : 1,

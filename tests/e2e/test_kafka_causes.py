@@ -1,5 +1,6 @@
 """Why Kafka cannot be used: the log, /readyz, /status and `gatepost status` name the last cause."""
 
+import concurrent.futures
 import contextlib
 import json
 import re
@@ -134,11 +135,26 @@ def test_cause_is_named_everywhere(offline, config, secured, spoil, parts):
     assert PASSWORD not in daemon.log + daemon.admin("/status").body.decode()
 
 
-def test_commands_name_the_listener_of_a_controller(offline, config, secured):
-    listener_of_a_controller(config, secured)
-    for command in (["topics", "list"], ["topics", "create"], ["quarantine", "list"], ["tail", "--until-end"], ["audit"]):
-        done = offline.gatepost(*command, config=config)
-        assert done.returncode == EX_UNAVAILABLE and "bootstrap.servers needs that of a broker" in done.stderr, (command, done.stderr)
+COMMANDS = ["topics create", "topics list", "tail --until-end", "audit", "quarantine list", "quarantine show 0-0",
+            "quarantine release --reason unknown-kind"]
+
+
+@pytest.mark.parametrize("spoil, part", [(port_where_nobody_listens, "Connection refused"),
+                                         (wrong_password, "wrong user name or password: "),
+                                         (listener_of_a_controller, "bootstrap.servers needs that of a broker")],
+                         ids=["port", "password", "controller"])
+def test_every_command_names_the_cause(offline, config, secured, spoil, part):
+    """In one line, as the daemon's log names it, and without that log."""
+    spoil(config, secured)
+    path = config.write("gatepost.conf")
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        done = dict(zip(COMMANDS, pool.map(lambda command: offline.gatepost(*command.split(), config=path), COMMANDS)))
+    for command, each in done.items():
+        first = each.stderr.splitlines()[0]
+        name = " ".join(word for word in command.split()[:2] if word.isalpha())
+        assert (each.returncode, each.stdout) == (EX_UNAVAILABLE, ""), (command, each)
+        assert first.startswith(f"gatepost {name}: Kafka cannot be reached: ") and part in first, (command, each.stderr)
+        assert PASSWORD not in each.stderr and "unreachable" not in each.stderr, each.stderr
 
 
 class Relay:
