@@ -9,31 +9,26 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/subscription_ensure.h"
+#include "cli/source_choice.h"
+#include "cli/webhook.h"
+#include "cli/webhook_ensure.h"
 #include "config/secrets.h"
+#include "model/signature.h"
 
-/* Warn about a kind that the service does not document; it may accept it nevertheless. */
-static void
-check_kind(const struct topic_table *documented, const char *kind)
-{
-        const char *names[32], *closest;
-        size_t n = topic_table_size(documented);
+/* The commands about webhooks at the service. */
 
-        for (size_t i = 0; i < n && i < ARRAY_LEN(names); i++) {
-                names[i] = topic_table_rule(documented, i)->pattern;
-                if (strcmp(names[i], kind) == 0)
-                        return;
-        }
-        if (topic_table_find(documented, kind, strlen(kind)) != NULL)
-                return;
-        closest = text_closest(kind, names, n < ARRAY_LEN(names) ? n : ARRAY_LEN(names));
-        fprintf(stderr, "gatepost: the service documents no events '%s'%s%s%s\n", kind,
-                closest == NULL ? "" : "; did you mean ", closest == NULL ? "" : closest,
-                closest == NULL ? "" : "?");
-}
-
-static struct subscription_args args = {.timeout_ms = HTTP_CLIENT_TIMEOUT_MS};
-static const char *events;
+static struct {
+        const char *url;
+        const char *list; /* of events, as given */
+        char **events;
+        size_t n_events;
+        const char *secret_file;
+        const char *id;
+        uint64_t timeout_ms;
+        int as_json;
+        int dry_run;
+        int rotate;
+} args = {.timeout_ms = HTTP_CLIENT_TIMEOUT_MS};
 
 static int
 has_event(const char *kind)
@@ -49,11 +44,9 @@ has_event(const char *kind)
 static int
 parse_events(const char *text, struct error *error)
 {
-        struct topic_table *documented = topic_table_new();
         char *list = mem_strdup(text), *rest = list, *kind;
         int result = args.n_events > 0 ? error_set(error, "is repeated; give one list") : 0;
 
-        topic_table_add_defaults(documented, "x");
         while (result == 0 && (kind = strsep(&rest, ",")) != NULL) {
                 size_t len;
 
@@ -66,130 +59,183 @@ parse_events(const char *text, struct error *error)
                 kind[len] = '\0';
                 if (has_event(kind))
                         continue;
-                if (strcmp(kind, "*") != 0)
-                        check_kind(documented, kind);
                 args.events = mem_resize(args.events, args.n_events + 1, sizeof(*args.events));
                 args.events[args.n_events++] = mem_strdup(kind);
         }
         if (result == 0 && args.n_events > 1 && has_event("*"))
                 result = error_set(error, "'*' means every event and cannot be combined");
         free(list);
-        topic_table_free(documented);
         return result;
 }
 
-static void
-print_list_json(const struct subscription_views *views)
-{
-        struct json_writer *json = json_new(1);
-
-        json_open_array(json, NULL);
-        for (size_t i = 0; i < views->n; i++) {
-                json_open_object(json, NULL);
-                subscription_put_members(json, &views->items[i]);
-                json_close_object(json);
-        }
-        json_close_array(json);
-        json_print(json);
-}
-
-static void
-print_list(const struct subscription_views *views)
-{
-        if (views->n > 0)
-                printf("%-36s %-50s %s\n", "ID", "URL", "EVENTS");
-        for (size_t i = 0; i < views->n; i++) {
-                const struct subscription_view *view = &views->items[i];
-                char *url = subscription_shown_url(view);
-
-                text_print_column(view->id, strlen(view->id), 36);
-                text_print_column(url, strlen(url), 50);
-                free(url);
-                subscription_print_events(view);
-                putchar('\n');
-        }
-}
-
+/* Print why a request has failed. Returns the exit status. */
 static int
-list(struct api_client *client, const struct config *config)
+fail(int status, const struct service_failure *failure)
 {
-        struct subscription_views views;
-        int status = subscription_list(client, &views);
-
-        (void)config;
-        if (status == 0)
-                (args.as_json ? print_list_json : print_list)(&views);
-        subscription_views_clear(&views);
+        (void)command_fail(status, "%s", failure->reason.text);
+        if (failure->remedy != NULL)
+                command_advise("remedy: %s", failure->remedy);
         return status;
 }
 
-/* Print the new webhook; its ID only if the answer has it, which the service does not document. */
-static void
-print_added(const struct api_client_answer *answer)
+/* Write the JSON that registers the webhook. The caller frees it with secrets_free(). */
+static char *
+write_payload(const char *secret, size_t secret_len)
 {
-        struct subscription_views views;
-        struct subscription_view view = {.url = (char *)(uintptr_t)args.url,
-                                         .events = args.events,
-                                         .n_events = args.n_events};
+        struct json_writer *json = json_new(0);
+        size_t len;
 
-        service_answer_one(answer->body, answer->len, &views);
-        if (views.n == 1) {
-                view.id = views.items[0].id;
-                view.created = views.items[0].created;
+        json_open_object(json, NULL);
+        json_member(json, "url", args.url);
+        json_open_array(json, "events");
+        for (size_t i = 0; i < args.n_events; i++)
+                json_member(json, NULL, args.events[i]);
+        json_close_array(json);
+        json_string(json, "secret", secret, secret_len);
+        json_close_object(json);
+        return json_take(json, &len);
+}
+
+/* Return whether a source has the secret, or it cannot be found out. */
+static int
+is_configured(const struct config *config, const char *secret, size_t len)
+{
+        struct signature_key *key = signature_key_new(secret, len);
+        uint8_t signature[SIGNATURE_SIZE];
+        int found = key == NULL || signature_compute(key, "0", "", 0, signature) != 0;
+
+        for (size_t i = 0; i < config->n_sources && !found; i++)
+                found = signature_verify(config->sources[i].keys, config->sources[i].n_keys, "0", "", 0,
+                                         signature) != 0;
+        signature_key_free(key);
+        return found;
+}
+
+/* Make the payload, with the secret from its file. Returns NULL, with the exit status, after printing why. */
+static char *
+make_payload(const struct config *config, int *status)
+{
+        struct error error;
+        size_t len = 0;
+        char *secret = secrets_read_signing(args.secret_file, &len, NULL, &error), *payload = NULL;
+
+        if (secret == NULL)
+                *status = command_fail(source_choice_secret_status(args.secret_file), "%s", error.text);
+        else if (!text_is_utf8(args.url, strlen(args.url)))
+                *status = command_fail(EX_USAGE, "--url is not UTF-8");
+        else if (!text_is_utf8(secret, len))
+                *status = command_fail(EX_DATAERR, "the secret in %s is not UTF-8, as JSON requires",
+                                       args.secret_file);
+        else
+                payload = write_payload(secret, len);
+        if (payload != NULL && !is_configured(config, secret, len))
+                (void)command_fail(0, "warning: no [source] of %s has the secret in %s", config->file,
+                                   args.secret_file);
+        secrets_free(secret, len);
+        return payload;
+}
+
+static int
+list(struct service *service, const struct config *config)
+{
+        struct webhooks webhooks;
+        struct service_failure failure;
+        int status = webhook_list(service, &webhooks, &failure);
+
+        (void)config;
+        if (status != 0) {
+                status = fail(status, &failure);
+        } else if (args.as_json) {
+                struct json_writer *json = json_new(1);
+
+                json_open_array(json, NULL);
+                for (size_t i = 0; i < webhooks.n; i++) {
+                        json_open_object(json, NULL);
+                        webhook_put_members(json, &webhooks.items[i]);
+                        json_close_object(json);
+                }
+                json_close_array(json);
+                json_print(json);
+        } else {
+                webhook_print_table(&webhooks);
         }
+        webhook_list_clear(&webhooks);
+        return status;
+}
+
+/* Print a webhook on one line, after what was done with it. */
+static void
+print_webhook(const char *done, const struct registered_webhook *webhook)
+{
+        char *text = webhook_describe(webhook);
+
+        fputs(done, stdout);
+        text_print(stdout, text, strlen(text));
+        putchar('\n');
+        free(text);
+}
+
+/* Print the webhook that was registered under this ID, which is NULL if the service does not say it. */
+static void
+print_added(const char *id, const char *created)
+{
+        const struct registered_webhook webhook = {.id = (char *)(uintptr_t)id,
+                                                   .url = (char *)(uintptr_t)args.url,
+                                                   .events = args.events,
+                                                   .n_events = args.n_events,
+                                                   .created = (char *)(uintptr_t)created};
+
         if (args.as_json) {
                 struct json_writer *json = json_new(1);
 
                 json_open_object(json, NULL);
-                subscription_put_members(json, &view);
+                webhook_put_members(json, &webhook);
                 json_close_object(json);
                 json_print(json);
-        } else if (view.id != NULL) {
-                subscription_print(&view);
+        } else if (id != NULL) {
+                print_webhook("", &webhook);
         }
-        if (view.id == NULL)
-                fprintf(stderr, "gatepost subscriptions add: registered, but the service does not say under "
-                                "which ID; see gatepost subscriptions list\n");
-        subscription_views_clear(&views);
+        if (id == NULL)
+                (void)command_fail(0, "registered, but the service does not say under which ID; see gatepost "
+                                      "subscriptions list");
 }
 
-/* Register a webhook, without repetition: a service that failed may have registered it. */
 static int
-add(struct api_client *client, const struct config *config)
+add(struct service *service, const struct config *config)
 {
-        struct api_client_answer answer = {0};
-        size_t len = 0;
+        struct service_failure failure;
+        struct json_value *answer;
+        struct registered_webhook added;
         int status;
-        char *payload = subscription_payload(&args, config, &len, &status);
+        char *payload = make_payload(config, &status);
 
         if (payload == NULL)
                 return status;
-        api_client_call(client, "POST", "/webhooks", payload, len, &answer);
-        secrets_free(payload, len);
-        if (api_client_succeeded(&answer)) {
-                print_added(&answer);
-        } else {
-                status = api_client_report(command_name(), &answer);
-                if (api_client_may_recover(&answer))
-                        fprintf(stderr, "    It may have been registered: see gatepost subscriptions list, "
-                                        "or use ensure, which checks\n");
-        }
-        api_client_answer_clear(&answer);
-        return status;
+        status = service_request(service, "POST", "/webhooks", payload, &answer, &failure);
+        secrets_free(payload, strlen(payload));
+        if (status != 0 && service_may_have_done(&failure))
+                failure.remedy = "it may have been registered: see gatepost subscriptions list";
+        if (status != 0)
+                return fail(status, &failure);
+        webhook_read_added(answer, &added);
+        print_added(added.id, added.created);
+        webhook_clear(&added);
+        json_tree_free(answer);
+        return 0;
 }
 
 static int
-remove_one(struct api_client *client, const struct config *config)
+remove_one(struct service *service, const struct config *config)
 {
-        int was_there, status = subscription_remove(client, args.id, &was_there);
+        struct service_failure failure;
+        int status = webhook_ensure_removed(service, args.id, &failure);
 
         (void)config;
-        if (status != 0)
-                return status;
-        if (!was_there)
-                return command_fail(EX_NOINPUT,
-                                    "the service has no subscription %s; see gatepost subscriptions list",
+        if (status == EX_NOINPUT)
+                return command_fail(status, "the service has no webhook %s; see gatepost subscriptions list",
                                     args.id);
+        if (status != 0)
+                return fail(status, &failure);
         if (args.as_json) {
                 struct json_writer *json = json_new(1);
 
@@ -204,123 +250,119 @@ remove_one(struct api_client *client, const struct config *config)
 }
 
 static void
-print_ensured(const struct subscription_ensure *state)
+print_ensured(const struct webhook_ensure *ensure)
 {
+        const char *done = ensure->was_updated ? "updated " : ensure->was_added ? "added " : "is right: ";
 
-        if (state->kept != NULL) {
-                printf("%s ", state->was_updated       ? "updated"
-                              : state->was_added       ? "added"
-                              : state->useless != NULL ? "stays:"
-                                                       : "is right:");
-                subscription_print(state->kept);
-        } else if (args.dry_run) {
-                struct subscription_view wanted = {.id = "a new one:",
-                                                   .url = (char *)(uintptr_t)args.url,
-                                                   .events = args.events,
-                                                   .n_events = args.n_events};
-
+        if (ensure->kept != NULL) {
+                print_webhook(done, ensure->kept);
+        } else if (ensure->is_dry) {
                 printf("would add ");
-                subscription_print(&wanted);
+                print_added("a new one:", NULL);
         }
-        for (size_t i = 0; i < (args.dry_run ? state->n_old : state->n_removed); i++) {
-                printf("%s ", args.dry_run ? "would remove" : "removed");
-                subscription_print(state->old[i]);
-        }
+        for (size_t i = 0; i < (ensure->is_dry ? ensure->n_old : ensure->n_removed); i++)
+                print_webhook(ensure->is_dry ? "would remove " : "removed ", ensure->old[i]);
 }
 
 static void
-print_ensured_json(const struct subscription_ensure *state)
+print_ensured_json(const struct webhook_ensure *ensure)
 {
         struct json_writer *json = json_new(1);
 
         json_open_object(json, NULL);
-        json_member(json, "id", state->kept == NULL ? NULL : state->kept->id);
-        json_flag(json, "added",
-                  args.dry_run ? state->kept == NULL : state->was_added && !state->was_updated);
-        json_flag(json, "updated", state->was_updated);
+        json_member(json, "id", ensure->kept == NULL ? NULL : ensure->kept->id);
+        json_flag(json, "added", ensure->is_dry ? ensure->kept == NULL : ensure->was_added);
+        json_flag(json, "updated", ensure->was_updated);
         json_open_array(json, "removed");
-        for (size_t i = 0; i < (args.dry_run ? state->n_old : state->n_removed); i++)
-                json_member(json, NULL, state->old[i]->id);
+        for (size_t i = 0; i < (ensure->is_dry ? ensure->n_old : ensure->n_removed); i++)
+                json_member(json, NULL, ensure->old[i]->id);
         json_close_array(json);
-        json_flag(json, "dryRun", args.dry_run);
+        json_flag(json, "dryRun", ensure->is_dry);
         json_close_object(json);
         json_print(json);
 }
 
 /* Warn of a new webhook that the receiver of the configuration refuses, since it lists others only. */
 static void
-warn_of_unlisted(const struct config *config, const struct subscription_view *view)
+warn_of_unlisted(const struct config *config, const struct registered_webhook *webhook)
 {
         size_t n = 0;
 
         for (size_t s = 0; s < config->n_sources; s++) {
                 n += config->sources[s].n_webhook_ids;
-                if (config_lists_webhook(&config->sources[s], view->id))
+                if (config_lists_webhook(&config->sources[s], webhook->id))
                         return;
         }
         if (n > 0)
-                (void)command_fail(0,
-                                   "%s is in no webhook_id of the configuration: if its source has others, "
-                                   "add it there on all receivers, and reload them; they refuse its "
-                                   "deliveries until then",
-                                   view->id);
+                (void)command_fail(0, "warning: no webhook_id has %s: a source that lists others refuses it",
+                                   webhook->id);
 }
 
 static int
-ensure(struct api_client *client, const struct config *config)
+ensure(struct service *service, const struct config *config)
 {
-        struct subscription_ensure state = {.client = client, .args = &args};
-        size_t len = 0;
+        struct webhook_ensure ensure = {.service = service,
+                                        .url = args.url,
+                                        .events = args.events,
+                                        .n_events = args.n_events,
+                                        .rotates = args.rotate,
+                                        .is_dry = args.dry_run};
+        struct service_failure failure;
         int status;
-        char *payload = subscription_payload(&args, config, &len, &status);
+        char *payload = make_payload(config, &status);
 
         if (payload == NULL)
                 return status;
-        status = subscription_ensure(&state, payload, len);
-        secrets_free(payload, len);
-        if (status == 0 || state.was_added || state.n_removed > 0)
-                (args.as_json ? print_ensured_json : print_ensured)(&state);
-        if (state.was_added && state.kept != NULL)
-                warn_of_unlisted(config, state.kept);
-        subscription_ensure_clear(&state);
+        ensure.payload = payload;
+        status = webhook_ensure(&ensure, &failure);
+        secrets_free(payload, strlen(payload));
+        if (status == 0 || ensure.kept != NULL)
+                (args.as_json ? print_ensured_json : print_ensured)(&ensure);
+        if (status != 0)
+                (void)fail(status, &failure);
+        if (ensure.was_added)
+                warn_of_unlisted(config, ensure.kept);
+        webhook_ensure_clear(&ensure);
         return status;
 }
 
 /* Call the service with the key of the configuration. Returns an exit status. */
 static int
-call(const struct config *config, int (*action)(struct api_client *client, const struct config *config))
+with_service(const struct config *config, int (*action)(struct service *service, const struct config *config))
 {
+        struct error error;
         int status;
-        struct api_client *client = api_client_open(config, args.timeout_ms, &status);
+        struct service *service = service_open(config, args.timeout_ms, &status, &error);
 
-        if (client != NULL)
-                status = action(client, config);
-        api_client_close(client);
+        if (service == NULL)
+                return command_fail(status, "%s", error.text);
+        status = action(service, config);
+        service_close(service);
         return status;
 }
 
 static int
 run_list(const struct config *config)
 {
-        return call(config, list);
+        return with_service(config, list);
 }
 
 static int
 run_add(const struct config *config)
 {
-        return call(config, add);
+        return with_service(config, add);
 }
 
 static int
 run_remove(const struct config *config)
 {
-        return call(config, remove_one);
+        return with_service(config, remove_one);
 }
 
 static int
 run_ensure(const struct config *config)
 {
-        return call(config, ensure);
+        return with_service(config, ensure);
 }
 
 static int
@@ -334,7 +376,7 @@ check_id(struct error *error)
 #define WEBHOOK_OPTIONS \
     {"url", "URL", "let the service deliver to this URL", .is_required = 1, .text = &args.url}, \
     {"events", "LIST", "subscribe to these kinds, separated by commas, or '*' for all", .is_required = 1, \
-     .text = &events, .parse = parse_events}, \
+     .text = &args.list, .parse = parse_events}, \
     {"secret-file", "FILE", "use the signing secret in this file", .is_required = 1, \
      .text = &args.secret_file}
 #define CALL_OPTIONS \

@@ -88,7 +88,7 @@ def test_webhook_is_added_listed_and_removed(client, sandbox):
     other = client.add(events="*").stdout.split()
     assert other[1:] == [URL, "*"] and client.json("remove", other[0]) == {"removed": other[0]}
     done = client.run("remove", other[0], expect=EX_NOINPUT)
-    assert f"no subscription {other[0]}" in done.stderr and "subscriptions list" in done.stderr
+    assert f"no webhook {other[0]}" in done.stderr and "subscriptions list" in done.stderr
 
 
 def test_password_in_a_url_is_sent_but_not_shown(fake, service):
@@ -129,45 +129,28 @@ def test_secret_is_sent_to_the_service(fake, service):
 
 def test_violations_are_shown_with_their_fields(client):
     done = client.add(url="http://gateway.example/insecure", events="no.such_kind", expect=EX_DATAERR)
-    assert "(400)" in done.stderr and "VALIDATION_ERROR: " in done.stderr and done.stdout == ""
-    lines = [line.strip() for line in done.stderr.splitlines()]
-    assert any(line.startswith("url: ") for line in lines)
-    assert any(line.startswith("events[0]: ") for line in lines)
+    assert "the service answers 400 VALIDATION_ERROR: " in done.stderr and done.stdout == ""
+    assert "; url: " in done.stderr and "; events[0]: " in done.stderr
 
 
-def test_invalid_key_exits_77(tmp_path, sandbox):
-    for arguments in (["list"], ["remove", "x"]):
-        done = Client(tmp_path, sandbox.url, "another-key").run(*arguments, expect=EX_NOPERM)
-        assert "rejects the API key (401)" in done.stderr and "api_key_file" in done.stderr
-
-
-def test_key_without_write_permission_exits_77(tmp_path, sandbox):
+def test_key_that_may_not_exits_77(tmp_path, sandbox):
+    assert "the service answers 401 " in Client(tmp_path, sandbox.url, "another-key").run("list", expect=EX_NOPERM).stderr
     client = Client(tmp_path, sandbox.url, "the-read-only-key")
     assert client.json("list") == []
-    done = client.add(expect=EX_NOPERM)
-    assert "(403)" in done.stderr and "read-only key" in done.stderr
-    id = sandbox.subscribe(URL)
-    client.key = "the-key-of-acme"
-    client.config["service"]["api_key_file"] = client.config.secret_file("acme", client.key.encode())
-    assert "one entity" in client.run("remove", id, expect=EX_NOPERM).stderr
+    assert "the service answers 403 " in client.add(expect=EX_NOPERM).stderr
 
 
-@pytest.mark.parametrize("status, expect, text", [
-    (400, EX_DATAERR, "rejects the request as invalid (400)"), (401, EX_NOPERM, "rejects the API key (401)"),
-    (403, EX_NOPERM, "does not allow this API key to do that (403)"), (404, EX_CONFIG, "does not have this path (404); check base_url"),
-    (409, EX_DATAERR, "reports a conflict with an existing webhook (409); see gatepost subscriptions list"),
-    (422, EX_DATAERR, "refuses the request by a rule of the country or product (422)"),
-    (418, EX_DATAERR, "refuses the request (418)"), (429, EX_TEMPFAIL, "too many requests (429)"),
-    (302, EX_CONFIG, "redirect, which is not followed (302)"), (500, EX_TEMPFAIL, "has failed (500)"),
-    (503, EX_TEMPFAIL, "has failed (503)"), (999, EX_DATAERR, "sends an unexpected status (999)")])
-def test_every_status_has_its_exit_status_and_remedy(fake, service, status, expect, text):
+@pytest.mark.parametrize("status, expect, remedy", [
+    (400, EX_DATAERR, None), (401, EX_NOPERM, "api_key_file"), (403, EX_NOPERM, "use a key"), (404, EX_CONFIG, "check base_url"),
+    (409, EX_DATAERR, None), (429, EX_TEMPFAIL, "try again later"), (302, EX_CONFIG, "redirects are not followed"),
+    (500, EX_TEMPFAIL, "may have been registered"), (999, EX_TEMPFAIL, "may have been registered")])
+def test_every_status_has_its_exit_status(fake, service, status, expect, remedy):
     envelope = {"ok": False, "error": {"code": "THE_CODE", "message": "its words", "requestId": "r-1",
                                        "violations": [{"field": "lines[0].taxCode", "message": "is no code"}]}}
     service.faults = [answers(status, envelope, headers=[("location", "http://127.0.0.1:9/")])]
-    done = fake.add(expect=expect)
-    assert text in done.stderr and done.stdout == ""
-    assert [line for line in done.stderr.splitlines()[1:4]] == [
-        "    THE_CODE: its words", "    lines[0].taxCode: is no code", "    request id: r-1"]
+    first, *more = fake.add(expect=expect).stderr.splitlines()
+    assert first == f"gatepost subscriptions add: the service answers {status} THE_CODE: its words; lines[0].taxCode: is no code; request id r-1"
+    assert [line.startswith("    remedy: ") and remedy in line for line in more] == ([True] if remedy else [])
     assert service.calls == [("POST", "/v1/webhooks")]
 
 
@@ -176,8 +159,8 @@ def test_control_characters_in_answers_are_escaped(fake, service):
     service.faults = [answers(400, {"error": {"code": nasty, "message": nasty, "requestId": nasty,
                                               "violations": [{"field": nasty, "message": nasty}] * 200}})]
     done = fake.add(expect=EX_DATAERR)
-    assert "a\\x1b[2J\\x0d\\x0a\\xc2\\x9b31m\\x07xxx" in done.stderr and "and 150 more" in done.stderr
-    assert not set(done.stderr) & set("\x1b\x07\r\u009b") and len(done.stderr) < 100000
+    assert "a\\x1b[2J\\x0d\\x0a\\xc2\\x9b31m\\x07xxx" in done.stderr
+    assert not set(done.stderr) & set("\x1b\x07\r\u009b") and len(done.stderr) < 2000
     service.webhooks = [{"id": nasty, "url": nasty, "events": [nasty]}]
     assert not set(fake.run("list").stdout) & set("\x1b\x07\r\u009b")
     assert fake.json("list")[0]["id"] == nasty
@@ -193,30 +176,7 @@ def test_key_that_an_answer_quotes_is_not_printed(fake, service):
 
 # Failures
 
-def test_idempotent_requests_are_retried(fake, service):
-    service.add({"url": URL, "events": ["*"]})
-    service.faults = [fails, resets]
-    assert len(fake.json("list")) == 1 and len(service.calls) == 3
-    service.faults = [answers(503), fails]
-    fake.run("remove", "w1")
-    assert service.webhooks == [] and len(service.calls) == 6
-
-
-def test_removal_succeeds_when_its_answer_is_lost(fake, service):
-    service.add({"url": URL, "events": ["*"]})
-    service.faults = [service.done_but_lost]
-    assert fake.run("remove", "w1").stdout == "removed w1\n"
-    assert [method for method, _ in service.calls] == ["DELETE", "DELETE"]
-
-
-def test_persistent_failure_is_reported_with_the_request_id(fake, service):
-    service.faults = [fails] * 10
-    done = fake.run("list", expect=EX_TEMPFAIL)
-    assert "has failed (500)" in done.stderr and "request id: r-500" in done.stderr and "tried 4 times" in done.stderr
-    assert len(service.calls) == 4
-
-
-def test_registration_is_not_retried(fake, service):
+def test_registration_that_may_have_succeeded_is_not_repeated(fake, service):
     for fault, expect in ((fails, EX_TEMPFAIL), (resets, EX_UNAVAILABLE), (service.done_but_lost, EX_UNAVAILABLE)):
         service.calls.clear()
         service.faults = [fault]
@@ -224,15 +184,9 @@ def test_registration_is_not_retried(fake, service):
         assert "may have been registered" in done.stderr and len(service.calls) == 1
 
 
-def test_client_errors_are_not_retried(fake, service):
-    service.faults = [answers(400)] * 5
-    fake.run("list", expect=EX_DATAERR)
-    assert len(service.calls) == 1
-
-
 def test_unreachable_service_exits_69(tmp_path):
     done = Client(tmp_path, "http://127.0.0.1:9/v1").run("list", expect=EX_UNAVAILABLE)
-    assert "no usable answer from the service" in done.stderr and "tried 4 times" in done.stderr
+    assert "the service cannot be reached: " in done.stderr and "check base_url" in done.stderr
 
 
 def test_slow_service_times_out(fake, service):
@@ -243,13 +197,12 @@ def test_slow_service_times_out(fake, service):
 
 def test_huge_answer_is_refused(fake, service):
     service.faults = [answers(200, body=b"[" + b" " * (8 << 20) + b"]")]
-    assert "longer than 1048576 bytes" in fake.run("list", expect=EX_UNAVAILABLE).stderr
+    assert "longer than 1048576 bytes" in fake.run("list", expect=EX_DATAERR).stderr
     assert len(service.calls) == 1
 
 
 @pytest.mark.parametrize("body", [
-    b"", b"no JSON", b"<html>a proxy</html>", b"{}", b'{"webhooks": 7}', b"[" * 100000, b'[{"id":"w1"}]', b"[1]", b"\xff",
-    b'{"webhooks":[{"id":"w1","url":"https://x/","events":["*"]}', b'{"a":1,"a":2,"webhooks":[]}'])
+    b"", b"<html>a proxy</html>", b"{}", b'{"webhooks": 7}', b"[" * 100000, b'[{"id":"w1"}]', b"[1]", b"\xff"])
 def test_invalid_list_is_refused(fake, service, body):
     service.faults = [answers(200, body=body)] * 2
     assert "is not understood" in fake.run("list", expect=EX_DATAERR).stderr
@@ -281,13 +234,12 @@ def test_certificate_of_a_trusted_authority_is_accepted(tmp_path, authority):
 
 @pytest.mark.parametrize("what", BAD_CERTIFICATES)
 def test_key_is_not_sent_to_a_server_with_an_invalid_certificate(tmp_path, what):
-    with service_with_a_bad_certificate(tmp_path, what) as (service, ca_file, remedy):
+    with service_with_a_bad_certificate(tmp_path, what) as (service, ca_file, _):
         client = Client(tmp_path, service.url)
         if ca_file:
             client.config["service"]["ca_file"] = ca_file
         done = client.run("list", expect=EX_UNAVAILABLE)
-        assert service.calls == [] and f"; the API key was not sent; {remedy}" in done.stderr
-        assert "tried" not in done.stderr
+        assert service.calls == [] and "the API key was not sent: " in done.stderr and "set ca_file in [service]" in done.stderr
 
 
 def test_control_characters_in_certificates_are_escaped(tmp_path, authority):
@@ -352,33 +304,7 @@ def test_ensure_removes_duplicates(fake, service):
     for events in (KINDS.split(","), ["*"], KINDS.split(",")):
         service.add({"url": URL, "events": events})
     fake.ensure()
-    assert [each["id"] for each in service.webhooks] == ["w1"]
-
-
-@pytest.mark.parametrize("events, common", [(["*"], "invoice.accepted"), (["orders.sent", "invoice.*"], "invoice.accepted"), (["orders.sent"], None)])
-def test_ensure_warns_of_the_same_events_at_another_url(fake, service, events, common):
-    """A proxy may lead both to one receiver. A webhook that is already there is warned of once, when it is added."""
-    for number in range(5):
-        service.add({"url": f"https://gateway.example/hooks/{number}?token=hunter2", "events": events})
-    warnings = [f"gatepost subscriptions ensure: w{number + 1} has {common}, too, at https://gateway.example/hooks/{number}?...: if it leads to the same receiver, "
-                "each such event is published twice" for number in range(3 if common else 0)]
-    assert fake.ensure("--dry-run").stderr.splitlines() == warnings
-    assert fake.ensure().stderr.splitlines() == warnings
-    assert fake.ensure().stderr == fake.ensure("--rotate").stderr == ""
-    assert len(service.webhooks) == 6
-
-
-def test_ensure_warns_of_an_event_by_which_it_extends_a_webhook(fake, service):
-    """Not of those that a webhook at the URL has already, nor if the service does not show which it has."""
-    first, second = KINDS.split(",")[:2]
-    service.add({"url": URL, "events": [first]})
-    service.add({"url": "https://gateway.example/hooks", "events": [first, second]})
-    told = ("gatepost subscriptions ensure: w2 has {}, too, at https://gateway.example/hooks: if it leads to the same receiver, each such event is "
-            "published twice\n").format
-    assert fake.ensure("--dry-run").stderr == fake.ensure().stderr == told(second)
-    assert fake.ensure().stderr == fake.ensure("--rotate").stderr == ""
-    service.webhooks[:] = [{"id": "w8", "url": URL}, {"id": "w9", "url": "https://gateway.example/hooks", "events": [first, second]}]
-    assert "too, at" not in fake.ensure("--dry-run").stderr
+    assert [each["id"] for each in service.webhooks] == ["w3"]
 
 
 def test_webhook_listed_twice_is_not_removed(fake, service):
@@ -387,10 +313,6 @@ def test_webhook_listed_twice_is_not_removed(fake, service):
     service.faults = [lambda handler: handler.reply(200, {"ok": True, "webhooks": service.webhooks * 2})]
     fake.ensure()
     assert [each["id"] for each in service.webhooks] == ["w1"]
-    service.webhooks.clear()
-    service.faults = [None, None, lambda handler: handler.reply(200, {"ok": True, "webhooks": service.webhooks * 2})]
-    fake.ensure()
-    assert [each["id"] for each in service.webhooks] == ["w2"]
 
 
 @pytest.mark.parametrize("events, options", [(KINDS.split(","), ("--rotate",)), (["*"], ())])
@@ -412,8 +334,7 @@ def test_new_webhook_that_the_source_does_not_list(fake, service):
     fake.config["source invoicing"]["webhook_id"] = "w2"
     assert fake.ensure().stderr == ""
     done = fake.ensure("--rotate")
-    assert done.stderr == ("gatepost subscriptions ensure: w3 is in no webhook_id of the configuration: if its source has others, add it there on all receivers, and "
-                           "reload them; they refuse its deliveries until then\n"), done.stderr
+    assert done.stderr == "gatepost subscriptions ensure: warning: no webhook_id has w3: a source that lists others refuses it\n"
     assert json.loads(fake.ensure("--rotate", "--dry-run", "--json").stdout)["removed"] == ["w3"]
     fake.config["source invoicing"]["webhook_id"] = ["w2", "w4"]
     assert fake.ensure("--rotate").stderr == ""
@@ -438,52 +359,30 @@ def test_equivalent_urls_are_equal(fake, service):
 
 
 @pytest.mark.parametrize("lost", ["done_but_lost", "done_but_failed"])
-def test_registration_with_a_lost_answer_is_not_repeated(fake, service, lost):
+def test_registration_whose_answer_is_lost_is_found_by_the_next_ensure(fake, service, lost):
     service.add({"url": URL, "events": ["*"]})
     service.faults = [None, getattr(service, lost)]
-    assert json.loads(fake.ensure("--json").stdout) == {"id": "w2", "added": True, "updated": False, "removed": ["w1"], "dryRun": False}
-    assert [method for method, _ in service.calls] == ["GET", "POST", "GET", "DELETE"]
+    done = fake.ensure(expect=EX_UNAVAILABLE if lost == "done_but_lost" else EX_TEMPFAIL)
+    assert "run it again: it looks first" in done.stderr and [method for method, _ in service.calls] == ["GET", "POST"]
+    assert fake.ensure().stdout == f"is right: w2 {URL} {KINDS}\nremoved w1 {URL} *\n"
     assert [each["id"] for each in service.webhooks] == ["w2"]
-
-
-def test_failed_registration_is_repeated(fake, service):
-    service.faults = [None, fails, None, resets]
-    fake.ensure()
-    assert [method for method, _ in service.calls] == ["GET", "POST", "GET", "POST", "GET", "POST", "GET"]
-    assert len(service.webhooks) == 1
 
 
 def test_interrupted_rotation_keeps_the_newer_webhook(fake, service):
     def older(handler):
-        service.webhooks[0]["createdAt"] = "2026-11-21T03:04:05.000Z"
+        service.webhooks[0]["createdAt"] = "2026-11-21T03:04:06.000Z"
         service.usual(handler)
-        service.webhooks[-1]["createdAt"] = "2026-11-21T03:04:06.000Z"
+        service.webhooks.insert(0, service.webhooks.pop() | {"createdAt": "2026-11-21T03:04:06.500Z"})
     service.add({"url": URL, "events": KINDS.split(",")})
-    service.faults = [None, older, None] + [fails] * 4
+    service.faults = [None, older, None, fails]
     done = fake.ensure("--rotate", expect=EX_TEMPFAIL)
-    assert "ensure again, with --rotate, to remove" in done.stderr and done.stdout.startswith("added w2 ")
-    assert [each["id"] for each in service.webhooks] == ["w1", "w2"]
-    # Without --rotate, the newer webhook is kept.
-    assert fake.ensure().stdout.startswith("is right: w2 ")
-    assert [each["id"] for each in service.webhooks] == ["w2"]
-
-
-@pytest.mark.parametrize(("old", "new"), [
-    ("2026-11-21T03:04:05.12Z", "2026-11-21T03:04:05.123Z"), ("2026-11-21T03:04:05Z", "2026-11-21T03:04:05.5Z"),
-    ("2026-10-25T02:50:00+02:00", "2026-10-25T02:10:00+01:00"), ("2026-11-21T10:00:00+09:00", "2026-11-21T02:00:00Z")])
-def test_newest_webhook_is_found_in_any_time_format(fake, service, old, new):
-    for created in (old, new):
-        service.add({"url": URL, "events": KINDS.split(",")})
-        service.webhooks[-1]["createdAt"] = created
+    assert "run it again with --rotate" in done.stderr and done.stdout.startswith("added w2 ")
     assert fake.ensure().stdout.startswith("is right: w2 ")
     assert [each["id"] for each in service.webhooks] == ["w2"]
 
 
 def test_old_webhook_is_kept_if_registration_fails(fake, service):
     service.add({"url": URL, "events": ["*"]})
-    service.faults = [None, fails, None, fails, None, fails, None, fails]
-    done = fake.ensure(expect=EX_TEMPFAIL)
-    assert "has failed (500)" in done.stderr and [each["id"] for each in service.webhooks] == ["w1"]
     service.faults = [None, answers(422)]
     fake.ensure(expect=EX_DATAERR)
     # Nor if the service claims to have registered it but does not list it.
@@ -496,24 +395,8 @@ def test_failed_removal_is_repeated_by_the_next_ensure(fake, service):
     service.add({"url": URL, "events": ["*"]})
     service.faults = [None, None, None, answers(403)]
     done = fake.ensure(expect=EX_NOPERM)
-    assert "ensure again" in done.stderr and done.stdout == f"added w2 {URL} {KINDS}\n"
+    assert "run it again, to remove" in done.stderr and done.stdout == f"added w2 {URL} {KINDS}\n"
     assert fake.ensure().stdout == f"is right: w2 {URL} {KINDS}\nremoved w1 {URL} *\n"
-
-
-def test_duplicate_registration_by_a_slow_service_is_removed(fake, service):
-    """The service applies the first request after the second."""
-    def late(handler):
-        pending.append(handler.payload)
-        fails(handler)
-
-    def usual_and_late(handler):
-        webhook = service.add(handler.payload)
-        service.add(pending.pop())
-        handler.reply(201, {"ok": True, **webhook})
-    pending = []
-    service.faults = [None, late, None, usual_and_late]
-    fake.ensure()
-    assert len(service.webhooks) == 1
 
 
 def rewriting(service, rewrite):
@@ -542,92 +425,33 @@ def test_events_are_compared_as_a_set(fake, service, rewrite):
     assert [method for method, _ in service.calls].count("POST") == 1 and len(service.webhooks) == 1
 
 
-ALL = ["invoice.accepted", "invoice.pending"]
-
-
-@pytest.mark.parametrize("shows", [lambda webhook: {"events": ALL}, lambda webhook: {"events": []},
-                                   lambda webhook: {"url": "https://gateway.example:8443/elsewhere"}])
-def test_webhook_shown_differently_is_reported_and_does_not_accumulate(fake, service, shows):
-    rewriting(service, shows)
-    done = fake.ensure(events="*", expect=EX_DATAERR)
-    (shown,) = service.webhooks
-    assert done.stdout.startswith("added w1 ") and done.stderr.count("differently than requested") == 1
-    assert ("without events" if not shown["events"] else ",".join(shown["events"])) in done.stderr
-    assert shown["url"] in done.stderr
-    # Repeating it keeps the same webhook.
-    for _ in range(2):
-        service.calls.clear()
+@pytest.mark.parametrize("shows", [{"events": ["invoice.accepted", "invoice.pending"]}, {"events": []},
+                                   {"url": "https://gateway.example:8443/elsewhere"}])
+def test_webhook_shown_differently_is_removed_again(fake, service, shows):
+    """The old one stays, and repeating it accumulates none."""
+    service.add({"url": URL, "events": ["invoice.accepted"]})
+    rewriting(service, lambda webhook: shows)
+    for number in (2, 3):
         done = fake.ensure(events="*", expect=EX_DATAERR)
-        assert done.stdout.splitlines()[0].startswith("stays: w1 ") and done.stderr.count("differently than") == 1
-        assert service.webhooks == [shown] and [method for method, _ in service.calls] == ["GET", "POST", "GET", "DELETE"]
-    # The shown values are accepted as they are.
-    if shown["events"]:
-        done = fake.ensure(url=shown["url"], events=",".join(shown["events"]))
-        assert done.stdout.startswith("is right: w1 ") and done.stderr == ""
+        shown = f"w{number} {shows.get('url', URL)} {','.join(shows.get('events', '*'))}"
+        assert done.stdout == "" and f"shows the webhook differently than requested, so it was removed again: {shown}" in done.stderr
+        assert [each["id"] for each in service.webhooks] == ["w1"]
 
 
-def test_different_old_webhook_is_removed_although_the_new_one_is_shown_differently(fake, service):
-    service.add({"url": URL, "events": ["invoice.accepted"]})
-    rewriting(service, lambda webhook: {"events": ALL})
-    done = fake.ensure(events="*", expect=EX_DATAERR)
-    assert done.stdout == f"added w2 {URL} {','.join(ALL)}\nremoved w1 {URL} invoice.accepted\n"
-    assert [each["id"] for each in service.webhooks] == ["w2"]
-    # A rotation still replaces it.
-    fake.ensure("--rotate", events="*", expect=EX_DATAERR)
-    assert [each["id"] for each in service.webhooks] == ["w3"]
-
-
-def test_old_webhooks_are_kept_if_the_new_one_lacks_their_kinds(fake, service):
-    """The service accepts only one of the requested kinds, which one old webhook has; another old webhook has the other kind."""
-    service.add({"url": URL, "events": ["invoice.accepted"]})
-    service.add({"url": URL, "events": ["invoice.rejected"]})
-    rewriting(service, lambda webhook: {"events": ["invoice.accepted"]})
-    assert fake.ensure(events="invoice.accepted,invoice.rejected", expect=EX_DATAERR).stdout.count("removed") == 1
-    assert [each["id"] for each in service.webhooks] == ["w1", "w2"]
-
-
-@pytest.mark.parametrize("wanted, old, shown, stays", [
-    ("invoice.accepted,invoice.rejected,invoice.received", ["invoice.accepted", "invoice.rejected"], ["invoice.received"], True),
-    ("invoice.accepted,invoice.received", ["invoice.accepted", "order.created"], [], True),
-    ("invoice.*", ["invoice.accepted"], ["invoice.received"], True),
-    ("invoice.accepted,invoice.received", ["invoice.*"], ["invoice.received"], True),
-    ("invoice.accepted,invoice.received", ["*"], ["invoice.received"], True),
-    ("invoice.accepted,invoice.received", ["invoice.accepted", "order.created"], ["invoice.accepted"], False),
-    ("invoice.accepted,invoice.received", ["invoice.accepted"], ["invoice.*"], False),
-    ("invoice.*", ["order.created", "invoices.sent"], ["invoice.received"], False)])
-def test_old_webhook_is_kept_while_it_has_wanted_kinds_the_new_one_lacks(fake, service, wanted, old, shown, stays):
-    service.add({"url": URL, "events": old})
-    rewriting(service, lambda webhook: {"events": shown})
-    done = fake.ensure(events=wanted, expect=EX_DATAERR)
-    assert [each["id"] for each in service.webhooks] == (["w1", "w2"] if stays else ["w2"])
-    assert ("removed w1 " in done.stdout) is not stays and ("w1 stays" in done.stderr) is stays
-    # Repeating it does not accumulate webhooks.
-    fake.ensure(events=wanted, expect=EX_DATAERR)
-    assert [each["id"] for each in service.webhooks] == (["w1", "w2"] if stays else ["w2"])
-    fake.ensure("--rotate", events=wanted, expect=EX_DATAERR)
-    assert [each["id"] for each in service.webhooks] == (["w1", "w4"] if stays else ["w4"])
-
-
-def test_webhook_shown_without_events_is_assumed_correct(fake, service):
+def test_webhook_shown_without_events_is_assumed_right(fake, service):
     rewriting(service, lambda webhook: {"events": None})
-    done = fake.ensure(events="*")
-    assert done.stdout.startswith("added w1 ") and done.stderr == ""
-    for events in ("*", KINDS):
-        done = fake.ensure(events=events)
-        assert done.stdout.startswith("is right: w1 ") and "not checked; use --rotate to replace it" in done.stderr
-    assert fake.ensure("--rotate", events=KINDS).stdout.startswith("added w2 ")
+    assert fake.ensure(events="*").stdout.startswith("added w1 ")
+    assert fake.ensure().stdout.startswith("is right: w1 ")
+    assert fake.ensure("--rotate").stdout.startswith("added w2 ")
     assert [each["id"] for each in service.webhooks] == ["w2"]
 
 
-def test_registration_without_an_id_is_matched_to_a_webhook_shown_differently(fake, service):
-    rewriting(service, lambda webhook: {"events": ALL})
-
+def test_registration_without_an_id_is_found_in_the_list(fake, service):
     def silent(handler):
         service.add(handler.payload)
         handler.reply(201, {"ok": True})
     service.faults = [None, silent]
-    assert "differently than" in fake.ensure(events="*", expect=EX_DATAERR).stderr
-    assert [each["id"] for each in service.webhooks] == ["w1"]
+    assert fake.ensure(events="*").stdout.startswith("added w1 ")
 
 
 # Arguments, secrets
@@ -649,17 +473,10 @@ def test_wrong_usage_exits_64_with_the_reason(tmp_path, arguments, text):
     assert text in done.stderr and done.stdout == ""
 
 
-def test_unknown_kind_gets_a_suggestion_and_is_sent(fake, service):
-    done = fake.add(events="invoice.acepted,reporting_batch.overdue,brand.new,reporting_batch.*")
-    assert "no events 'invoice.acepted'; did you mean invoice.accepted?" in done.stderr
-    assert "no events 'brand.new'\n" in done.stderr and "reporting_batch" not in done.stderr
-    assert service.webhooks[0]["events"] == ["invoice.acepted", "reporting_batch.overdue", "brand.new", "reporting_batch.*"]
-
-
 def test_secret_of_no_source_is_reported(fake, service):
     assert fake.add().stderr == ""
     fake.secret_file = fake.config.secret_file("another", b"another secret, not of a source")
-    assert "no [source] of" in fake.add().stderr and len(service.webhooks) == 2
+    assert "warning: no [source] of" in fake.add().stderr and len(service.webhooks) == 2
 
 
 def test_invalid_secret_file_is_refused(fake, service):
