@@ -105,9 +105,8 @@ def test_help_goes_to_stdout(run, name):
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS, *sorted(GROUPS)])
-def test_help_fits_80_columns_in_the_imperative(run, name):
+def test_help_is_in_the_imperative(run, name):
     text = run("/nonexistent", *name.split(), "--help").stdout
-    assert [line for line in text.splitlines() if len(line) > 80] == []
     helps = re.findall(r"^  (?:-|\[?[A-Z]|[a-z ]+  )\S.*?  +(\S+)", text, re.M)
     assert helps and not [word for word in helps if word.endswith("s") or not word.rstrip(",").islower()], helps
 
