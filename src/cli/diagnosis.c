@@ -8,33 +8,13 @@
 #include "base/mem.h"
 #include "config/secrets.h"
 
-/* Bytes to hash: a few seconds' work. A trial costs some besides its body's. */
-#define MAX_HASHED (UINT64_C(1) << 30)
-#define TRIAL_COST 256
-
-static const struct {
-        const char *cause, *ending;
-} endings[] = {
-    {NULL, ""},
-    {"a newline at the end of the body was removed", "\n"},
-    {"a CR LF at the end of the body was removed", "\r\n"},
-};
-
-struct search {
+/* A delivery whose signature does not match. */
+struct subject {
         const struct config *config;
         const struct config_source *source;
-        const char *timestamp, *body;
-        size_t len;
+        const char *timestamp;
         uint8_t signature[SIGNATURE_SIZE];
-        uint64_t n_hashed;
         struct diagnosis *diagnosis;
-};
-
-/* What may have been signed, head before body, and how it differs from the delivery; NULL: not at all. */
-struct candidate {
-        const char *head, *head_cause;
-        const char *body, *ending_cause;
-        size_t len;
 };
 
 void
@@ -47,164 +27,159 @@ diagnosis_add(struct diagnosis *diagnosis, const char *format, ...)
         va_end(args);
 }
 
-/* Try all configured secrets, the source's first. */
-static int
-try_secrets(struct search *search, const struct candidate *candidate)
+/* Try all configured secrets, the source's own first. Returns the source that signed the text, or NULL. */
+static const struct config_source *
+find_signer(const struct subject *subject, const char *head, const char *body, size_t len)
 {
-        const struct config *config = search->config;
-        const struct config_source *own = search->source;
-        struct diagnosis *diagnosis = search->diagnosis;
+        const struct config *config = subject->config;
+        const struct config_source *own = subject->source;
 
         for (size_t s = 0; s <= config->n_sources; s++) {
                 const struct config_source *source = s == 0 ? own : &config->sources[s - 1];
 
                 for (size_t k = 0; k < source->n_keys && (s == 0 || source != own); k++) {
-                        search->n_hashed += candidate->len + TRIAL_COST;
-                        diagnosis->gave_up |= search->n_hashed > MAX_HASHED;
-                        if (search->n_hashed > MAX_HASHED)
-                                return 0;
-                        diagnosis->n_tried++;
-                        if (signature_matches(source->keys[k], candidate->head, strlen(candidate->head),
-                                              candidate->body, candidate->len, search->signature) <= 0)
-                                continue;
-                        diagnosis->is_found = 1;
-                        if (candidate->ending_cause != NULL)
-                                diagnosis_add(diagnosis, "%s", candidate->ending_cause);
-                        if (candidate->head_cause != NULL)
-                                diagnosis_add(diagnosis, "%s", candidate->head_cause);
-                        if (source != own)
-                                diagnosis_add(diagnosis, "it was signed with the secret of the source %s",
-                                              source->name);
-                        return 1;
+                        if (signature_matches(source->keys[k], head, strlen(head), body, len,
+                                              subject->signature) > 0)
+                                return source;
                 }
         }
-        return 0;
+        return NULL;
 }
 
-/* Try what may have been signed before the body. */
+/* Try a text. Its cause is NULL if that is what should be signed. Returns whether it was signed. */
 static int
-try_heads(struct search *search, struct candidate *candidate)
+try_text(struct subject *subject, const char *cause, const char *head, const char *body, size_t len)
 {
-        const char *timestamp = search->timestamp;
-        int is_in_ms = strlen(timestamp) == 13, is_hit = 0;
-        char *with_stop = mem_printf("%s.", timestamp);
-        const struct {
-                const char *cause, *head;
-        } heads[] = {
-            {is_in_ms ? "the timestamp header is in milliseconds instead of seconds" : NULL, with_stop},
-            {"the timestamp was not signed", ""},
-            {"the full stop between timestamp and body was not signed", timestamp},
-        };
+        const struct config_source *signer = find_signer(subject, head, body, len);
 
-        for (size_t h = 0; h < ARRAY_LEN(heads) && !is_hit; h++) {
-                candidate->head = heads[h].head;
-                candidate->head_cause = heads[h].cause;
-                is_hit = try_secrets(search, candidate);
-        }
-        free(with_stop);
-        return is_hit;
-}
-
-/* Try a body of len bytes, with room for two more, with and without a newline at its end. */
-static int
-try_body(struct search *search, char *body, size_t len)
-{
-        struct candidate candidate = {.body = body};
-
-        for (size_t e = 0; e < ARRAY_LEN(endings); e++) {
-                memcpy(body + len, endings[e].ending, strlen(endings[e].ending));
-                candidate.len = len + strlen(endings[e].ending);
-                candidate.ending_cause = endings[e].cause;
-                if (try_heads(search, &candidate))
-                        return 1;
-        }
-        if (len == 0 || body[len - 1] != '\n')
+        if (signer == NULL)
                 return 0;
-        candidate.len = len - (len > 1 && body[len - 2] == '\r' ? 2 : 1);
-        candidate.ending_cause = "a newline was added to the end of the body";
-        return try_heads(search, &candidate);
+        if (cause != NULL)
+                diagnosis_add(subject->diagnosis, "%s", cause);
+        if (signer != subject->source)
+                diagnosis_add(subject->diagnosis, "it was signed with the secret of the source %s",
+                              signer->name);
+        return 1;
 }
 
-static int
-try_unchanged(struct search *search)
+/* Return the length of a body without the newline, or CR LF, at its end. */
+static size_t
+length_without_newline(const char *body, size_t len)
 {
-        char *body = mem_alloc(search->len + 2);
-        int is_hit;
-
-        memcpy(body, search->body, search->len);
-        is_hit = try_body(search, body, search->len);
-        free(body);
-        return is_hit;
+        if (len == 0 || body[len - 1] != '\n')
+                return len;
+        return len - (len > 1 && body[len - 2] == '\r' ? 2 : 1);
 }
 
-/* Try a text as the secret. */
+/* Try what senders and proxies commonly make of a delivery. */
 static int
-try_text(struct search *search, const char *text, const char *what)
+try_texts(struct subject *subject, const char *received, size_t len)
 {
-        struct signature_key *key = signature_key_new(text, strlen(text));
-        char *head = mem_printf("%s.", search->timestamp);
-        int is_hit = key != NULL && signature_matches(key, head, strlen(head), search->body, search->len,
-                                                      search->signature) > 0;
+        size_t timestamp_len = strlen(subject->timestamp), bare_len = length_without_newline(received, len);
+        char *body = mem_alloc(len + timestamp_len + 2), *head = mem_printf("%s.", subject->timestamp);
+        int is_found;
 
-        search->diagnosis->n_tried++;
-        if (is_hit) {
-                search->diagnosis->is_found = 1;
-                diagnosis_add(search->diagnosis,
-                              "the webhook was registered with %s: register it with the secret alone, by "
-                              "gatepost subscriptions ensure --rotate",
-                              what);
+        memcpy(body, received, len);
+        is_found = try_text(subject, NULL, head, body, len) ||
+                   try_text(subject, "the timestamp was not signed", "", body, len) ||
+                   (bare_len < len &&
+                    try_text(subject, "a newline was added to the end of the body", head, body, bare_len));
+        if (!is_found) {
+                memcpy(body + len, "\r\n", 2);
+                is_found =
+                    try_text(subject, "a CR LF at the end of the body was removed", head, body, len + 2);
         }
+        if (!is_found) {
+                body[len] = '\n';
+                is_found =
+                    try_text(subject, "a newline at the end of the body was removed", head, body, len + 1);
+        }
+        if (!is_found) {
+                body[len] = '.';
+                memcpy(body + len + 1, subject->timestamp, timestamp_len);
+                is_found = try_text(subject, "the timestamp was signed after the body", "", body,
+                                    len + 1 + timestamp_len);
+        }
+        free(body);
+        free(head);
+        return is_found;
+}
+
+/* Return a secret as a person sees it: printable ASCII, without control sequences and blanks around it. */
+static char *
+keep_visible(const char *secret)
+{
+        char *visible = mem_alloc(strlen(secret) + 1), *end = visible;
+
+        for (secret += strspn(secret, " "); *secret != '\0'; secret++) {
+                if (strncmp(secret, "\033[", 2) == 0 && strpbrk(secret, "mK") != NULL)
+                        secret = strpbrk(secret, "mK");
+                else if (*secret >= ' ' && *secret < 0x7f)
+                        *end++ = *secret;
+        }
+        while (end > visible && end[-1] == ' ')
+                end--;
+        *end = '\0';
+        return visible;
+}
+
+static int
+is_secret(const struct subject *subject, const char *secret, const char *body, size_t len)
+{
+        struct signature_key *key = signature_key_new(secret, strlen(secret));
+        char *head = mem_printf("%s.", subject->timestamp);
+        int is_match =
+            key != NULL && signature_matches(key, head, strlen(head), body, len, subject->signature) > 0;
+
         signature_key_free(key);
         free(head);
-        return is_hit;
+        return is_match;
 }
 
-/* Try the secret files of the source as somebody may have registered them who did not use this program. */
+/* Try the secret in a file as a person sees it, and with the newline at its end. */
 static int
-try_files(struct search *search)
+try_file(struct subject *subject, const char *path, const char *body, size_t len)
 {
-        static const struct {
-                const char *before, *after, *what;
-        } forms[] = {
-            {"", "\n", "the newline at the end of the secret file"},
-            {"", "\r\n", "a CR LF behind the secret"},
-            {"", " ", "a blank behind the secret"},
-            {"\"", "\"", "the secret in quotes"},
-        };
-        int is_hit = 0;
+        struct error ignored;
+        size_t secret_len;
+        char *secret = secrets_read_signing(path, &secret_len, NULL, &ignored);
+        char *visible = secret == NULL ? NULL : keep_visible(secret),
+             *line = secret == NULL ? NULL : mem_printf("%s\n", secret);
+        int is_found = 1;
 
-        for (size_t i = 0; i < search->source->n_secret_files && !is_hit; i++) {
-                const char *path = search->source->secret_files[i].path;
-                struct error ignored;
-                size_t len;
-                char *secret = secrets_read_signing(path, &len, NULL, &ignored);
-
-                is_hit = try_text(search, path, "the path of the secret file");
-                for (size_t f = 0; f < ARRAY_LEN(forms) && secret != NULL && !is_hit; f++) {
-                        char *text = mem_printf("%s%s%s", forms[f].before, secret, forms[f].after);
-
-                        is_hit = try_text(search, text, forms[f].what);
-                        secrets_free(text, strlen(text));
-                }
-                if (secret != NULL)
-                        secrets_free(secret, len);
-        }
-        return is_hit;
+        if (secret == NULL)
+                return 0;
+        if (is_secret(subject, visible, body, len))
+                diagnosis_add(subject->diagnosis,
+                              "%.150s has invisible characters, which the sender's secret does not have",
+                              path);
+        else if (is_secret(subject, line, body, len))
+                diagnosis_add(subject->diagnosis,
+                              "the webhook was registered with the newline at the end of the secret file");
+        else
+                is_found = 0;
+        secrets_free(visible, strlen(visible));
+        secrets_free(line, strlen(line));
+        secrets_free(secret, secret_len);
+        return is_found;
 }
 
-void
+int
 diagnosis_find(const struct config *config, const struct config_source *source,
                const struct delivery_subject *delivery, struct diagnosis *diagnosis)
 {
         const char *signature = delivery->headers.values[DELIVERY_SIGNATURE];
-        struct search search = {.config = config,
-                                .source = source,
-                                .timestamp = delivery->headers.values[DELIVERY_TIMESTAMP],
-                                .body = delivery->body,
-                                .len = delivery->len,
-                                .diagnosis = diagnosis};
+        struct subject subject = {.config = config,
+                                  .source = source,
+                                  .timestamp = delivery->headers.values[DELIVERY_TIMESTAMP],
+                                  .diagnosis = diagnosis};
+        int is_found;
 
-        if (search.timestamp != NULL && signature != NULL &&
-            signature_parse(signature, strlen(signature), search.signature) == 0 && !try_unchanged(&search))
-                (void)try_files(&search);
+        if (subject.timestamp == NULL || signature == NULL ||
+            signature_parse(signature, strlen(signature), subject.signature) != 0)
+                return 0;
+        is_found = try_texts(&subject, delivery->body, delivery->len);
+        for (size_t i = 0; i < source->n_secret_files && !is_found; i++)
+                is_found = try_file(&subject, source->secret_files[i].path, delivery->body, delivery->len);
+        return is_found;
 }

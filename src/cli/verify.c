@@ -34,7 +34,6 @@ enum verification_outcome { VERIFICATION_OK, VERIFICATION_FAILED, VERIFICATION_U
 /* A receiver's verdict on a delivery. */
 struct verification {
         const struct config_source *source;
-        int is_assumed; /* several have its header_prefix */
         struct verification_check {
                 enum verification_outcome outcome;
                 struct delivery_refusal refusal; /* the receiver's, if it failed */
@@ -100,36 +99,20 @@ make_checks(const struct delivery_subject *subject, struct verification *verific
         verification->age_s = subject->now_ms / 1000 - delivery.timestamp;
 }
 
-/* Add a cause if this cannot be the body that was signed, whatever the secret is. */
-static void
-diagnose_body(const struct delivery_subject *subject, struct diagnosis *diagnosis)
-{
-        static const char gzip[] = {0x1f, (char)0x8b};
-
-        if (subject->len == 0)
-                diagnosis_add(diagnosis, "the body is empty: a proxy, or what has saved it, has left it out");
-        else if (subject->len > sizeof(gzip) && memcmp(subject->body, gzip, sizeof(gzip)) == 0)
-                diagnosis_add(diagnosis,
-                              "the body is compressed with gzip: a proxy, or what has saved it, has "
-                              "done that");
-}
-
 /* Find out why the signature or the timestamp is wrong. */
 static void
 diagnose(const struct config *config, const struct delivery_subject *subject,
          struct verification *verification)
 {
         struct diagnosis *diagnosis = &verification->diagnosis;
-        int is_genuine = verification->checks[DELIVERY_CHECK_SIGNATURE].outcome == VERIFICATION_OK;
         int64_t age_s = verification->age_s;
 
-        if (!is_genuine)
-                diagnosis_find(config, verification->source, subject, diagnosis);
-        if (!is_genuine && !diagnosis->is_found)
-                diagnose_body(subject, diagnosis);
-        /* Only then is the timestamp the sender's. */
-        if (verification->checks[DELIVERY_CHECK_TIMESTAMP].outcome != VERIFICATION_FAILED ||
-            (!is_genuine && !diagnosis->is_found))
+        if (verification->checks[DELIVERY_CHECK_SIGNATURE].outcome == VERIFICATION_FAILED &&
+            !diagnosis_find(config, verification->source, subject, diagnosis)) {
+                diagnosis_add(diagnosis, "the sender has another secret, or the body was changed on its way");
+                return; /* the timestamp may not be the sender's */
+        }
+        if (verification->checks[DELIVERY_CHECK_TIMESTAMP].outcome != VERIFICATION_FAILED)
                 return;
         if (age_s < 0)
                 diagnosis_add(diagnosis, "the sender's clock or this one is off by %" PRId64 " s", -age_s);
@@ -178,9 +161,6 @@ print_text(const struct verification *verification)
         const struct diagnosis *diagnosis = &verification->diagnosis;
         char text[MESSAGE_SIZE];
 
-        if (verification->is_assumed)
-                printf("%-10s  %-7s  %s, at %s; others have its header_prefix, too: --source tries them\n",
-                       "source", "assumed", verification->source->name, verification->source->path);
         for (int c = 0; c < DELIVERY_N_CHECKS; c++) {
                 const struct verification_check *check = &verification->checks[c];
 
@@ -198,14 +178,6 @@ print_text(const struct verification *verification)
                 printf("answer: 200, unless it cannot be stored\n");
         for (size_t i = 0; i < diagnosis->n_causes; i++)
                 printf("cause: %s\n", diagnosis->causes[i]);
-        if (diagnosis->n_tried == 0 || diagnosis->n_causes > 0)
-                return;
-        if (verification->checks[DELIVERY_CHECK_SIGNATURE].outcome == VERIFICATION_UNKNOWN)
-                printf("cause: the headers; the signature is checked when they are right\n");
-        else
-                printf("cause: unknown; the sender probably has another secret than the source "
-                       "(tried %zu combinations of body, timestamp and secret%s)\n",
-                       diagnosis->n_tried, diagnosis->gave_up ? ", not all, because the body is large" : "");
 }
 
 static void
@@ -273,10 +245,6 @@ verify(const struct config *config, const struct capture *capture, struct delive
 
         if (verification.source == NULL)
                 return EX_USAGE;
-        for (size_t i = 0; i < config->n_sources && args.choice.name == NULL; i++)
-                verification.is_assumed |=
-                    &config->sources[i] != verification.source &&
-                    strcmp(config->sources[i].header_prefix, verification.source->header_prefix) == 0;
         if (!capture_select(capture, verification.source->header_prefix, &subject->headers))
                 diagnose_prefix(capture, verification.source, &verification.diagnosis);
         make_checks(subject, &verification);

@@ -1,6 +1,5 @@
 """gatepost verify: the receiver's answer to a saved delivery, off line, and the cause of a refusal."""
 
-import gzip
 import hashlib
 import hmac
 import json
@@ -185,9 +184,12 @@ def over(text, secret=SECRET):
 
 
 BODIES = {  # signed body, received body, cause
-    "newline-added": (BODY, BODY + b"\n", "a newline was added"),
+    "newline-added": (BODY, BODY + b"\n", "a newline was added to the end of the body"),
+    "crlf-added": (BODY, BODY + b"\r\n", "a newline was added to the end of the body"),
     "newline-removed": (BODY + b"\n", BODY, "a newline at the end of the body was removed"),
     "crlf-removed": (BODY + b"\r\n", BODY, "a CR LF at the end of the body was removed"),
+    "rewritten": (BODY, BODY.replace(b": ", b":"), "the sender has another secret, or the body was changed on its way"),
+    "empty": (BODY, b"", "the sender has another secret, or the body was changed on its way"),
 }
 
 
@@ -195,8 +197,7 @@ BODIES = {  # signed body, received body, cause
 def test_cause_is_a_changed_body(verdict, name):
     signed, came, cause = BODIES[name]
     result = verdict(signed_as(signed), came)
-    assert (result["code"], len(result["causes"])) == ("INVALID_SIGNATURE", 1)
-    assert any(cause in each for each in result["causes"]), result["causes"]
+    assert (result["code"], result["causes"]) == ("INVALID_SIGNATURE", [cause])
 
 
 @pytest.mark.parametrize("change", [str.upper, lambda digits: "v1=" + digits, lambda digits: digits.removeprefix("sha256=")])
@@ -225,17 +226,10 @@ def test_cause_is_the_secret_of_another_source(verdict):
 
 
 @pytest.mark.parametrize("text, cause", [
-    (BODY, "the timestamp was not signed"), (b"1763694245" + BODY, "the full stop between timestamp and body was not signed"),
+    (BODY, "the timestamp was not signed"), (BODY + b".1763694245", "the timestamp was signed after the body"),
 ])
 def test_cause_is_the_signed_form_of_the_timestamp(verdict, text, cause):
     assert verdict(over(text), BODY, "--at", "2025-11-21T03:04:05Z")["causes"] == [cause]
-
-
-def test_cause_is_a_header_in_milliseconds(verdict):
-    headers = over(b"1763694245678." + BODY) | {"x-invoicing-timestamp": "1763694245678"}
-    result = verdict(headers, BODY)
-    assert outcomes(result) == ["failed", "ok", "unknown", "unknown"]
-    assert result["causes"][-1] == "the timestamp header is in milliseconds instead of seconds"
 
 
 def test_several_causes_are_found_together(verdict):
@@ -245,56 +239,37 @@ def test_several_causes_are_found_together(verdict):
     assert len(causes) == 2 and "removed" in causes[0] and "source other" in causes[1]
 
 
-@pytest.mark.parametrize("form, words", [("{}\n", "the newline at the end of the secret file"), ("{}\r\n", "a CR LF behind the secret"),
-                                         ("{} ", "a blank behind the secret"), ('"{}"', "the secret in quotes"), (None, "the path of the secret file")],
-                         ids=["newline", "cr-lf", "blank", "quotes", "path"])
-def test_secret_that_was_registered_otherwise_is_the_cause(config, verdict, form, words):
-    secret = str(config["source invoicing"]["secret_file"]) if form is None else form.format(SECRET.decode())
-    (cause,) = verdict(Delivery(BODY, secret=secret.encode()).headers(), BODY)["causes"]
-    assert cause.startswith(f"the webhook was registered with {words}: ") and SECRET.decode() not in cause
+@pytest.mark.parametrize("hidden", ["\u200b", "\u00a0", "\ufeff", "\x1b[0m", " "], ids=["zwsp", "nbsp", "bom", "escape", "blank"])
+def test_invisible_characters_in_the_secret_file_are_the_cause(config, verdict, hidden):
+    secret = SECRET.decode()
+    file = config.secret_file("hidden", f"{secret[:9]}{hidden}{secret[9:]}".encode() if hidden != " " else f"{secret} ".encode())
+    config["source invoicing"]["secret_file"] = file
+    assert verdict(signed_as(BODY), BODY)["causes"] == [f"{file} has invisible characters, which the sender's secret does not have"]
 
 
-@pytest.mark.parametrize("body, cause", [(b"", "the body is empty"), (gzip.compress(BODY, mtime=0), "the body is compressed with gzip")],
-                         ids=["empty", "gzip"])
-def test_body_that_nobody_has_signed_is_the_cause(verify, verdict, body, cause):
-    headers = Delivery(BODY).headers()
-    (found,) = verdict(headers, body)["causes"]
-    assert found.startswith(cause)
-    assert "cause: unknown" not in verify(headers, body).stdout
+def test_newline_in_the_registered_secret_is_the_cause(verdict):
+    assert verdict(signed_as(BODY, secret=SECRET + b"\n"), BODY)["causes"] == [
+        "the webhook was registered with the newline at the end of the secret file"]
 
 
-def test_source_of_several_with_one_prefix_is_named(verify, config):
+def test_signature_is_not_revealed(verify):
     delivery = Delivery(BODY)
-    assert "assumed" not in verify(delivery.headers(), BODY).stdout
-    config["source other"]["header_prefix"] = "x-invoicing"
-    shown = verify(delivery.headers(), BODY).stdout
-    assert shown.startswith("source      assumed  invoicing, at /webhooks/invoicing; others have its header_prefix, too: --source tries them\n"), shown
-    assert "assumed" not in verify(delivery.headers(), BODY, "--source", "other").stdout
-
-
-def test_forgery_has_no_cause_and_does_not_reveal_the_signature(verify, verdict):
-    delivery = Delivery(BODY)
-    headers = delivery.headers() | {"x-invoicing-signature": "sha256=" + "0" * 64}
-    assert verdict(headers, BODY)["causes"] == []
-    done = verify(headers, BODY)
-    assert done.returncode == EX_DATAERR and "cause: unknown; the sender probably has another secret than the source (tried " in done.stdout
+    done = verify(delivery.headers() | {"x-invoicing-signature": "sha256=" + "0" * 64}, BODY)
+    assert done.returncode == EX_DATAERR and done.stdout.endswith("cause: the sender has another secret, or the body was changed on its way\n")
     assert delivery.signature.removeprefix("sha256=") not in done.stdout.lower()
 
 
 def test_malformed_header_is_the_cause_and_not_the_secret(verify):
-    """The sender may have signed the timestamp as it is written."""
     done = verify(Delivery(BODY).headers() | {"x-invoicing-timestamp": "2026-11-28T01:00:00Z"}, BODY)
-    assert done.returncode == EX_DATAERR and "x-invoicing-timestamp must be 10 digits" in done.stdout
-    assert done.stdout.endswith("\ncause: the headers; the signature is checked when they are right\n"), done.stdout
+    assert done.returncode == EX_DATAERR and "x-invoicing-timestamp must be 10 digits" in done.stdout and "cause" not in done.stdout
 
 
 # Whose delivery it is
 
 def test_largest_body_is_processed_within_a_minute(verify):
-    """The harness waits for a minute. Each change of such a body takes longer than its signature."""
+    """The harness waits for a minute."""
     body = b'{"a":"' + b"/\xc3\xa9" * (20 << 20) + b'"}'
-    done = verify(Delivery(body, secret=b"not the secret of the tests").headers(), body)
-    assert done.returncode == EX_DATAERR and "because the body is large" in done.stdout
+    assert "cause: the sender has another secret" in verify(signed_as(body, secret=b"not the secret of the tests"), body).stdout
 
 
 def test_too_large_header_file_is_refused_with_the_remedy(verify):
