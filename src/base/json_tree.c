@@ -1,10 +1,13 @@
 #include "base/json_tree.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/mem.h"
+
+#define MAX_COUNT 1e15 /* larger numbers are not counts */
 
 struct builder {
         struct json_value *root;
@@ -155,6 +158,62 @@ json_tree_text(const struct json_value *value, const char *name)
         const struct json_value *member = json_tree_get(value, name);
 
         return member != NULL && member->type == JSON_STRING ? member->text : NULL;
+}
+
+const struct json_value *
+json_tree_at(const struct json_value *value, const char *path)
+{
+        char name[64];
+
+        while (value != NULL && *path != '\0') {
+                size_t len = strcspn(path, ".");
+
+                (void)snprintf(name, sizeof(name), "%.*s", (int)len, path);
+                value = json_tree_get(value, name);
+                path += len + (path[len] == '.');
+        }
+        return value;
+}
+
+double
+json_tree_value(const struct json_value *value)
+{
+        double number = value == NULL || value->type != JSON_NUMBER ? 0 : strtod(value->text, NULL);
+
+        return number >= -MAX_COUNT && number <= MAX_COUNT ? number : 0;
+}
+
+double
+json_tree_number(const struct json_value *value, const char *path)
+{
+        return json_tree_value(json_tree_at(value, path));
+}
+
+double
+json_tree_sum(const struct json_value *object)
+{
+        double sum = 0;
+
+        for (const struct json_value *each = object == NULL ? NULL : object->first; each != NULL;
+             each = each->next)
+                sum += json_tree_value(each);
+        return sum;
+}
+
+int
+json_tree_is_true(const struct json_value *value, const char *path)
+{
+        const struct json_value *flag = json_tree_at(value, path);
+
+        return flag != NULL && flag->type == JSON_BOOLEAN && flag->flag;
+}
+
+int
+json_tree_is_false(const struct json_value *value, const char *path)
+{
+        const struct json_value *flag = json_tree_at(value, path);
+
+        return flag != NULL && flag->type == JSON_BOOLEAN && !flag->flag;
 }
 
 static void

@@ -39,6 +39,27 @@ const struct json_value *json_tree_get(const struct json_value *value, const cha
 /* Return the characters of an object's member if it is a string, else NULL. */
 const char *json_tree_text(const struct json_value *value, const char *name);
 
+/**
+ * json_tree_at(value, path):
+ * Return a member of a member: the path has their names with dots between them, such as `spool.errors.full`.
+ * Return NULL if there is none.
+ */
+const struct json_value *json_tree_at(const struct json_value *value, const char *path);
+
+/*
+ * Return the number that a value is; the number at a path. Return 0 if there is none, or if it cannot be a
+ * count or a time: whoever wrote the text may not be the program that was asked.
+ */
+double json_tree_value(const struct json_value *value);
+double json_tree_number(const struct json_value *value, const char *path);
+
+/* Return the sum of the numbers in an object. */
+double json_tree_sum(const struct json_value *object);
+
+/* Return whether the value at a path is true; whether it is false. */
+int json_tree_is_true(const struct json_value *value, const char *path);
+int json_tree_is_false(const struct json_value *value, const char *path);
+
 /* Write a value, with its name if it is a member. Numbers keep their literal. */
 void json_tree_write(struct json_writer *json, const struct json_value *value);
 

@@ -163,19 +163,28 @@ number_format_duration(uint64_t ms, char text[NUMBER_TEXT_SIZE])
         return format_units(ms, duration_units, text);
 }
 
-void
-number_print_span(FILE *out, double seconds)
+char *
+number_format_span(double seconds, char text[NUMBER_TEXT_SIZE])
 {
         unsigned long s = seconds > 0 && seconds < SPAN_MAX_S ? (unsigned long)seconds : 0;
 
         if (s >= 2 * 86400)
-                fprintf(out, "%lu d %lu h", s / 86400, s % 86400 / 3600);
+                (void)snprintf(text, NUMBER_TEXT_SIZE, "%lu d %lu h", s / 86400, s % 86400 / 3600);
         else if (s >= 3600)
-                fprintf(out, "%lu h %lu min", s / 3600, s % 3600 / 60);
+                (void)snprintf(text, NUMBER_TEXT_SIZE, "%lu h %lu min", s / 3600, s % 3600 / 60);
         else if (s >= 60)
-                fprintf(out, "%lu min %lu s", s / 60, s % 60);
+                (void)snprintf(text, NUMBER_TEXT_SIZE, "%lu min %lu s", s / 60, s % 60);
         else
-                fprintf(out, "%lu s", s);
+                (void)snprintf(text, NUMBER_TEXT_SIZE, "%lu s", s);
+        return text;
+}
+
+void
+number_print_span(FILE *out, double seconds)
+{
+        char text[NUMBER_TEXT_SIZE];
+
+        fputs(number_format_span(seconds, text), out);
 }
 
 /* Print a whole number with commas between thousands. */

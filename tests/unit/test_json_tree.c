@@ -122,6 +122,23 @@ START_TEST(test_reason_has_the_position)
 }
 END_TEST
 
+START_TEST(test_values_are_found_by_a_path)
+{
+        struct json_value *root = parse("{\"a\":{\"b\":{\"n\":2.5,\"m\":3},\"yes\":true,\"no\":false},"
+                                        "\"huge\":1e99,\"text\":\"7\"}");
+
+        ck_assert(json_tree_number(root, "a.b.n") == 2.5);
+        ck_assert(json_tree_sum(json_tree_at(root, "a.b")) == 5.5);
+        ck_assert(json_tree_number(root, "a.b.o") == 0 && json_tree_number(root, "a.b.n.x") == 0);
+        ck_assert(json_tree_number(root, "huge") == 0 && json_tree_number(root, "text") == 0);
+        ck_assert(json_tree_is_true(root, "a.yes") && !json_tree_is_false(root, "a.yes"));
+        ck_assert(json_tree_is_false(root, "a.no") && !json_tree_is_true(root, "a.no"));
+        ck_assert(!json_tree_is_true(root, "a.maybe") && !json_tree_is_false(root, "a.maybe"));
+        ck_assert(json_tree_number(NULL, "a") == 0);
+        json_tree_free(root);
+}
+END_TEST
+
 Suite *
 suite_json_tree(void)
 {
@@ -134,6 +151,7 @@ suite_json_tree(void)
         tcase_add_loop_test(tcase, test_half_of_a_surrogate_pair_becomes_the_replacement_character, 0,
                             ARRAY_LEN(escapes));
         tcase_add_test(tcase, test_reason_has_the_position);
+        tcase_add_test(tcase, test_values_are_found_by_a_path);
         suite_add_tcase(suite, tcase);
         return suite;
 }
