@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/account.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -28,6 +29,10 @@ static const struct command_option common_options[] = {
     {"help", NULL, "print this help and exit", .letter = 'h', .flag = &wants_help},
 };
 
+static const char *user;
+static const struct command_option user_option = {
+    "user", "NAME", "become this user, if root runs it (default: " ACCOUNT_SERVICE_USER ")", .text = &user};
+
 /* The command that runs, for messages. */
 static const struct command *running;
 
@@ -37,7 +42,9 @@ command_option_at(const struct command *command, size_t index)
         if (index < command->n_options)
                 return &command->options[index];
         index -= command->n_options;
-        return index < ARRAY_LEN(common_options) ? &common_options[index] : NULL;
+        if (index < ARRAY_LEN(common_options))
+                return &common_options[index];
+        return index == ARRAY_LEN(common_options) && command->becomes_daemon ? &user_option : NULL;
 }
 
 static void
@@ -346,6 +353,21 @@ command_parse(const struct command *command, char **argv)
         return status;
 }
 
+/* Become the user of the daemon, if root runs the command. Returns 0, or an exit status. */
+static int
+become_daemon(void)
+{
+        struct error error;
+        int result = account_become(user, &error);
+
+        if (result < 0)
+                return command_fail(EX_NOPERM, "--user: %s", error.text);
+        if (result > 0)
+                (void)command_fail(0, "running as user %s, like gatepostd; --user root does not",
+                                   user == NULL ? ACCOUNT_SERVICE_USER : user);
+        return 0;
+}
+
 int
 command_run(const struct command *command, char **argv)
 {
@@ -353,6 +375,8 @@ command_run(const struct command *command, char **argv)
         struct config *config;
 
         if (status >= 0)
+                return status;
+        if (command->becomes_daemon && (status = become_daemon()) != 0)
                 return status;
         if (command->run_with_file != NULL)
                 return command->run_with_file(config_file);

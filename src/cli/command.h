@@ -55,6 +55,8 @@ struct command {
         void (*list_commands)(FILE *out, const struct command *group);
         /* Check that options and arguments go together. Returns 0, or -1 with the reason. May be NULL. */
         int (*check)(struct error *error);
+        /* Let root become the daemon's user, or that of --user, before a file is opened. */
+        int becomes_daemon;
         /* Run the command with the configuration, or with its file. Returns an exit status of sysexits.h. */
         int (*run)(const struct config *config);
         int (*run_with_file)(const char *file);
@@ -63,7 +65,7 @@ struct command {
 /* Initialise the table of a struct command with an array. */
 #define COMMAND_OPTIONS(array) .options = (array), .n_options = ARRAY_LEN(array)
 
-/* Return an option or argument of a command, --config and --help included, or NULL after the last. */
+/* Return an option or argument of a command, the common options included, or NULL after the last. */
 const struct command_option *command_option_at(const struct command *command, size_t index);
 
 /**

@@ -32,7 +32,7 @@ static const struct command *const commands[] = {
     &topics_list_command,
     &sign_command, &verify_command, &send_command, &tail_command, &status_command, &audit_command,
     &quarantine_list_command, &quarantine_show_command, &quarantine_release_command,
-    &spool_list_command, &spool_show_command, &spool_check_command, &spool_drain_command,
+    &spool_list_command, &spool_show_command, &spool_drain_command,
     &subscriptions_list_command, &subscriptions_add_command, &subscriptions_remove_command,
     &subscriptions_ensure_command, &secret_command, &completion_bash_command, &completion_zsh_command,
     &completion_fish_command, &commands_help_command,

@@ -9,7 +9,7 @@ extern const struct command topics_create_command, topics_list_command;
 extern const struct command sign_command, verify_command, send_command, tail_command;
 extern const struct command status_command, audit_command;
 extern const struct command quarantine_list_command, quarantine_show_command, quarantine_release_command;
-extern const struct command spool_list_command, spool_show_command, spool_check_command, spool_drain_command;
+extern const struct command spool_list_command, spool_show_command, spool_drain_command;
 extern const struct command subscriptions_list_command, subscriptions_add_command;
 extern const struct command subscriptions_remove_command, subscriptions_ensure_command;
 extern const struct command secret_command;

@@ -156,7 +156,7 @@ check_losses(struct doctor *doctor)
                 doctor_warn(
                     doctor,
                     "%.0f damaged segments, with %.0f bytes that cannot be read: deliveries that were "
-                    "answered 200 may be lost; see gatepost spool check %s",
+                    "answered 200 may be lost; see gatepost spool list %s",
                     of(doctor, "damagedSegments"), of(doctor, "lostBytes"), place_of(doctor));
         }
 }

@@ -23,73 +23,28 @@ static struct {
         const char *bootstrap;
 } args = {.timeout_ms = 120000};
 
-/* The segments before draining, without damaged ones that were put aside. */
 struct drain_work {
         const struct config *config;
         const char *path;
-        struct spool_scan scan;
-        uint64_t n_records;
-        uint64_t n_late; /* records that the router will quarantine, if they are appended now */
-        int64_t late_ms; /* received before that */
-        int64_t oldest_ms, newest_ms;
+        struct spool_scan scan; /* before draining */
+        uint64_t n_records;     /* in segments that were not put aside */
         size_t n_segments;
         uint64_t last; /* the largest number of a segment */
         struct spool_stats stats;
         struct error failure; /* why something is left; "": not known */
-        uint64_t n_left;      /* records in segments that are left */
-        size_t n_segments_left;
-        size_t n_unreadable; /* of these: the disk does not return all of them */
 };
 
+/* Count the records and segments that are not put aside. */
 static void
-count_record(const struct spool_scan_segment *segment, const struct segment_record *record, void *arg)
+count(const struct spool_scan *scan, uint64_t *n_records, size_t *n_segments)
 {
-        struct drain_work *work = arg;
-
-        (void)segment;
-        work->n_late += record->received_ms < work->late_ms;
-        if (work->n_records == 0 || record->received_ms < work->oldest_ms)
-                work->oldest_ms = record->received_ms;
-        if (work->n_records == 0 || record->received_ms > work->newest_ms)
-                work->newest_ms = record->received_ms;
-        work->n_records++;
-}
-
-/* Read all segments. */
-static void
-count_all(struct drain_work *work)
-{
-        struct terminal_progress progress;
-
-        work->late_ms = clock_now_ms() - (int64_t)(work->config->dedup_window_ms / 2);
-        terminal_progress_begin(&progress, "reading segments", work->scan.n);
-        for (size_t i = 0; i < work->scan.n && !terminal_is_interrupted(); i++) {
-                struct spool_scan_segment *segment = &work->scan.segments[i];
-
-                work->last = segment->number > work->last ? segment->number : work->last;
-                terminal_progress_step(&progress);
-                if (segment->is_aside)
+        *n_records = *n_segments = 0;
+        for (size_t i = 0; i < scan->n; i++) {
+                if (scan->segments[i].is_aside)
                         continue;
-                spool_scan_read(&work->scan, segment, count_record, work);
+                *n_records += scan->segments[i].summary.n_records;
+                ++*n_segments;
         }
-        terminal_progress_end(&progress);
-}
-
-/* Print what will be drained, and what the router will not publish. */
-static void
-print_plan(const struct drain_work *work)
-{
-        char oldest[CLOCK_RFC3339_SIZE], newest[CLOCK_RFC3339_SIZE], window[NUMBER_TEXT_SIZE];
-
-        printf("%" PRIu64 " record%s in %zu segment%s", work->n_records, work->n_records == 1 ? "" : "s",
-               work->n_segments, work->n_segments == 1 ? "" : "s");
-        if (work->n_records > 0)
-                printf(", received from %s to %s", clock_format_s(work->oldest_ms / 1000, oldest),
-                       clock_format_s(work->newest_ms / 1000, newest));
-        printf("\nthe router quarantines records received more than %s ago, half of dedup_window, as "
-               "spooled-too-long: %" PRIu64 " of these\n",
-               number_format_duration(work->config->dedup_window_ms / 2, window), work->n_late);
-        (void)fflush(stdout);
 }
 
 /* Keep the first reason why deliveries cannot be appended. */
@@ -189,79 +144,37 @@ wait_for_drain(struct drain_work *work, struct spool_drain *drain)
         terminal_progress_end(&progress);
 }
 
-/*
- * Count the segments that are left, and the records in them, and note those that were put aside. Return 0, or
- * an exit status.
- */
-static int
-count_left(struct drain_work *work)
-{
-        struct spool_scan scan;
-        int status = spool_scan_open(&scan, work->path);
-
-        for (size_t i = 0, k = 0; i < scan.n; i++) {
-                int is_left = !scan.segments[i].is_aside;
-                struct spool_scan_segment *before;
-
-                while (k < work->scan.n && work->scan.segments[k].number < scan.segments[i].number)
-                        k++;
-                before = k < work->scan.n && work->scan.segments[k].number == scan.segments[i].number
-                             ? &work->scan.segments[k]
-                             : NULL;
-                work->n_segments_left += (size_t)is_left;
-                if (before != NULL && is_left) {
-                        work->n_left += before->summary.n_records;
-                        work->n_unreadable += before->summary.unreadable_bytes > 0;
-                } else if (before != NULL) {
-                        before->is_aside = 1;
-                }
-        }
-        spool_scan_close(&scan);
-        return status;
-}
-
-/* Name the segments that were put aside because of torn bytes. Those put aside before were not read. */
-static void
-print_torn(const struct drain_work *work)
-{
-        char aside[SPOOL_NAME_SIZE];
-
-        for (size_t i = 0; i < work->scan.n; i++) {
-                const struct spool_scan_segment *segment = &work->scan.segments[i];
-
-                if (segment->is_aside && segment->summary.torn_bytes > 0)
-                        printf("%s: %" PRIu64 " bytes of no whole record: " SPOOL_SCAN_TORN "; kept as %s\n",
-                               segment->name, segment->summary.torn_bytes,
-                               spool_directory_damaged_name(segment->number, aside));
-        }
-}
-
 /* Print the outcome. Return the exit status of the command. */
 static int
 print_summary(const struct drain_work *work)
 {
-        uint64_t n_drained = atomic_load(&work->stats.drained), n_damaged = atomic_load(&work->stats.damaged);
+        uint64_t n_damaged = atomic_load(&work->stats.damaged), n_records;
+        struct spool_scan left;
+        size_t n_segments, n_failed = 0;
+        int status = spool_scan_open(&left, work->path);
 
-        printf("%" PRIu64 " record%s appended, %" PRIu64 " refused, %" PRIu64 " left in %zu segment%s\n",
-               n_drained, n_drained == 1 ? "" : "s", atomic_load(&work->stats.refused), work->n_left,
-               work->n_segments_left, work->n_segments_left == 1 ? "" : "s");
-        print_torn(work);
-        if (work->n_segments_left > 0 && work->n_unreadable == work->n_segments_left)
-                return command_fail(EX_TEMPFAIL,
-                                    "%s; if the disk does not recover, drain a copy: see DAMAGE in "
-                                    "gatepost-spool(5)",
-                                    work->failure.text[0] != '\0' ? work->failure.text : "segments are left");
-        if (work->n_segments_left > 0)
-                return command_fail(EX_TEMPFAIL,
-                                    "%s; drain it again: the router drops records that Kafka has already",
-                                    work->failure.text[0] != '\0' ? work->failure.text : "segments are left");
+        spool_scan_read_all(&left);
+        count(&left, &n_records, &n_segments);
+        for (size_t i = 0; i < left.n; i++)
+                n_failed += left.segments[i].has_failed && !left.segments[i].is_aside;
+        spool_scan_close(&left);
+        if (status != 0)
+                return status;
+        printf("%" PRIu64 " records appended, %" PRIu64 " refused, %" PRIu64 " left in %zu segments\n",
+               atomic_load(&work->stats.drained), atomic_load(&work->stats.refused), n_records, n_segments);
+        if (n_segments > 0)
+                return command_fail(EX_TEMPFAIL, "%s; %s",
+                                    work->failure.text[0] != '\0' ? work->failure.text : "segments are left",
+                                    n_failed == n_segments
+                                        ? "if the disk does not recover, drain a copy: see DAMAGE in "
+                                          "gatepost-spool(5)"
+                                        : "drain it again: the router drops records that Kafka has already");
         if (n_damaged == 0)
                 return 0;
         return command_fail(EX_DATAERR,
-                            "%" PRIu64
-                            " segment%s damaged and put aside: deliveries that were answered 200 may be "
-                            "lost; see DAMAGE in gatepost-spool(5)",
-                            n_damaged, n_damaged == 1 ? " was" : "s were");
+                            "damaged segments, which were put aside: %" PRIu64 "; deliveries that were "
+                            "answered 200 may be lost: see DAMAGE in gatepost-spool(5)",
+                            n_damaged);
 }
 
 /* Drain the directory, which this process has locked. Return an exit status. */
@@ -273,15 +186,19 @@ drain_all(struct drain_work *work, const struct spool_directory *directory)
         struct error error;
         int status;
 
-        for (size_t i = 0; i < work->scan.n; i++)
-                work->n_segments += !work->scan.segments[i].is_aside;
+        spool_scan_read_all(&work->scan);
+        count(&work->scan, &work->n_records, &work->n_segments);
+        for (size_t i = 0; i < work->scan.n; i++) {
+                if (work->scan.segments[i].number > work->last)
+                        work->last = work->scan.segments[i].number;
+        }
         status = work->n_segments == 0 ? 0 : check_topic(work->config);
         if (status != 0)
                 return status;
-        count_all(work);
         if (terminal_is_interrupted())
                 return command_fail(EX_TEMPFAIL, "interrupted before anything was appended");
-        print_plan(work);
+        printf("%" PRIu64 " records in %zu segments\n", work->n_records, work->n_segments);
+        (void)fflush(stdout);
         if (work->n_segments == 0)
                 return 0;
         spool_stats_init(&work->stats, 0);
@@ -293,8 +210,7 @@ drain_all(struct drain_work *work, const struct spool_directory *directory)
                 return command_fail(EX_OSERR, "%s", error.text);
         wait_for_drain(work, drain);
         spool_drain_free(drain);
-        status = count_left(work);
-        return status != 0 ? status : print_summary(work);
+        return print_summary(work);
 }
 
 static int
@@ -349,6 +265,7 @@ static const struct command_option options[] = {
 const struct command spool_drain_command = {
     .name = "spool drain",
     .help = "append the deliveries in a spool to Kafka",
+    .becomes_daemon = 1,
     .run = run,
     COMMAND_OPTIONS(options),
 };

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sysexits.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -20,34 +21,40 @@ format_time(const struct segment_summary *summary, int64_t ms, char text[CLOCK_R
         return text;
 }
 
+/* Print a segment, and why not all of it is readable. */
+static void
+print_segment(const struct spool_scan_segment *segment)
+{
+        const struct segment_summary *summary = &segment->summary;
+        char oldest[CLOCK_RFC3339_SIZE], newest[CLOCK_RFC3339_SIZE];
+
+        printf("%016" PRIx64 " %10" PRIu64 " %6" PRIu64 " %-20s %-20s %s\n", segment->number, summary->size,
+               summary->n_records, format_time(summary, summary->oldest_ms, oldest),
+               format_time(summary, summary->newest_ms, newest), spool_scan_state(segment));
+        if (segment->has_failed)
+                printf("    %s\n", segment->failure.text);
+        if (summary->damaged_bytes > 0)
+                printf("    %" PRIu64 " bytes are damaged\n", summary->damaged_bytes);
+        if (summary->torn_bytes > 0)
+                printf("    %" PRIu64 " bytes of no whole record, at its end\n", summary->torn_bytes);
+}
+
 static void
 print_text(const struct spool_scan *scan)
 {
-        char oldest[CLOCK_RFC3339_SIZE], newest[CLOCK_RFC3339_SIZE], size[SPOOL_SCAN_SIZE_SIZE];
         uint64_t bytes = 0, records = 0;
-        size_t n_aside = 0;
 
         if (scan->n > 0)
-                printf("%-16s %5s %6s %-20s %-20s %s\n", "SEGMENT", "SIZE", "COUNT", "OLDEST", "NEWEST",
+                printf("%-16s %10s %6s %-20s %-20s %s\n", "SEGMENT", "BYTES", "COUNT", "OLDEST", "NEWEST",
                        "STATE");
         for (size_t i = 0; i < scan->n; i++) {
-                const struct segment_summary *summary = &scan->segments[i].summary;
-
-                printf("%016" PRIx64 " %5s %6" PRIu64 " %-20s %-20s %s\n", scan->segments[i].number,
-                       spool_scan_format_size(summary->size, size), summary->n_records,
-                       format_time(summary, summary->oldest_ms, oldest),
-                       format_time(summary, summary->newest_ms, newest),
-                       spool_scan_state(&scan->segments[i]));
-                bytes += summary->size;
-                records += summary->n_records;
-                n_aside += (size_t)scan->segments[i].is_aside;
+                print_segment(&scan->segments[i]);
+                bytes += scan->segments[i].summary.size;
+                records += scan->segments[i].summary.n_records;
         }
-        printf("%zu segment%s, %" PRIu64 " record%s, %s\n", scan->n - n_aside,
-               scan->n - n_aside == 1 ? "" : "s", records, records == 1 ? "" : "s",
-               spool_scan_format_size(bytes, size));
-        if (n_aside > 0)
-                printf("%zu damaged or torn segment%s put aside: see DAMAGE in gatepost-spool(5)\n", n_aside,
-                       n_aside == 1 ? " was" : "s were");
+        printf("%zu segments, %" PRIu64 " records, %" PRIu64 " bytes\n", scan->n, records, bytes);
+        if (scan->n_others > 0)
+                printf("%zu other files\n", scan->n_others);
 }
 
 static void
@@ -84,6 +91,22 @@ print_json(const struct spool_scan *scan)
         json_print(json);
 }
 
+/* Report the segments in which deliveries that were answered 200 may be missing. Returns an exit status. */
+static int
+report_damage(const struct spool_scan *scan)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < scan->n; i++)
+                n += scan->segments[i].has_failed || scan->segments[i].is_aside ||
+                     scan->segments[i].summary.damaged_bytes > 0;
+        return n == 0 ? 0
+                      : command_fail(EX_DATAERR,
+                                     "deliveries that were answered 200 may be missing in %zu of "
+                                     "the segments: see DAMAGE in gatepost-spool(5)",
+                                     n);
+}
+
 static int
 run(const char *file)
 {
@@ -97,6 +120,7 @@ run(const char *file)
         if (status == 0) {
                 spool_scan_read_all(&scan);
                 (as_json ? print_json : print_text)(&scan);
+                status = report_damage(&scan);
         }
         spool_scan_close(&scan);
         free(path);
@@ -110,7 +134,8 @@ static const struct command_option options[] = {
 
 const struct command spool_list_command = {
     .name = "spool list",
-    .help = "list the segments of a receiver's spool",
+    .help = "read the segments of a spool, and report damage",
+    .becomes_daemon = 1,
     .run_with_file = run,
     COMMAND_OPTIONS(options),
 };

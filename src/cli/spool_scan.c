@@ -149,12 +149,6 @@ spool_scan_state(const struct spool_scan_segment *segment)
                                                                                               : "complete";
 }
 
-int
-spool_scan_is_damaged(const struct spool_scan_segment *segment)
-{
-        return segment->has_failed || segment->is_aside || segment->summary.damaged_bytes > 0;
-}
-
 struct span
 spool_scan_key(const struct segment_record *record)
 {
@@ -166,20 +160,4 @@ spool_scan_key(const struct segment_record *record)
                         return field.value;
         }
         return (struct span){NULL, 0};
-}
-
-char *
-spool_scan_format_size(uint64_t size, char text[SPOOL_SCAN_SIZE_SIZE])
-{
-        const char *unit = "KMGT";
-        double value = (double)size / 1024;
-
-        if (size < 1024) {
-                (void)snprintf(text, SPOOL_SCAN_SIZE_SIZE, "%" PRIu64, size);
-                return text;
-        }
-        for (; value >= 1023.5 && unit[1] != '\0'; unit++)
-                value /= 1024;
-        (void)snprintf(text, SPOOL_SCAN_SIZE_SIZE, value < 9.95 ? "%.1f%c" : "%.0f%c", value, *unit);
-        return text;
 }

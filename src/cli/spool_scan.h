@@ -60,23 +60,10 @@ void spool_scan_read(const struct spool_scan *scan, struct spool_scan_segment *s
 /* Read all segments, and leave out those that are gone. */
 void spool_scan_read_all(struct spool_scan *scan);
 
-/* What torn bytes of a segment may be: nothing in it tells a torn write from an end that was lost. */
-#define SPOOL_SCAN_TORN \
-        "of a write that had not finished and was not answered 200, or, if the disk had unreadable blocks, " \
-        "of deliveries that are lost"
-
 /* Return the state of a segment that was read: complete, torn, damaged, aside or failed. */
 const char *spool_scan_state(const struct spool_scan_segment *segment);
 
-/* Return whether deliveries that were answered 200 may be missing in it. */
-int spool_scan_is_damaged(const struct spool_scan_segment *segment);
-
 /* Find the delivery-id of a record; without data if it has none. */
 struct span spool_scan_key(const struct segment_record *record);
-
-#define SPOOL_SCAN_SIZE_SIZE 24
-
-/* Write a number of bytes in at most 5 characters, such as 1.5M. Return text. */
-char *spool_scan_format_size(uint64_t size, char text[SPOOL_SCAN_SIZE_SIZE]);
 
 #endif

@@ -178,6 +178,7 @@ const struct command spool_show_command = {
     .name = "spool show",
     .help = "show the deliveries in a spool",
     .check = check,
+    .becomes_daemon = 1,
     .run_with_file = run,
     COMMAND_OPTIONS(options),
 };

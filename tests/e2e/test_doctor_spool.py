@@ -146,7 +146,7 @@ def test_damaged_segment_does_not_hide_that_the_directory_is_displaced(installat
     reload(daemon)
     lines = [line for line in examine(installation, file_of(daemon), "--no-send").lines if " spool " in line]
     told = [line.partition(f"! spool {spool}: ")[2] for line in lines if not line.startswith("! daemon ")]
-    assert len(told) == 2 and told[0].startswith("1 damaged segments, ") and told[0].endswith(f"; see gatepost spool check {spool}"), lines
+    assert len(told) == 2 and told[0].startswith("1 damaged segments, ") and told[0].endswith(f"; see gatepost spool list {spool}"), lines
     assert told[1].startswith("since gatepostd was started, the directory was renamed, "), lines
 
 
@@ -250,7 +250,7 @@ def test_damaged_segment_is_a_warning(installation):
     daemon.restart()
     daemon.wait_until_ready()
     (warning,) = [line for line in examine(installation, file_of(daemon)).having("!") if " spool " in line]
-    assert warning.startswith(f"! spool {spool}: 1 damaged segments, ") and "gatepost spool check" in warning
+    assert warning.startswith(f"! spool {spool}: 1 damaged segments, ") and "gatepost spool list" in warning
 
 
 def report_of(spool, **members):

@@ -34,7 +34,6 @@ COMMANDS = {
     "quarantine release": (["0-0"], EX_UNAVAILABLE),
     "spool list": ([], EX_OK),
     "spool show": ([], EX_OK),
-    "spool check": ([], EX_OK),
     "spool drain": ([], EX_UNAVAILABLE),
     "subscriptions list": ([], EX_UNAVAILABLE),
     "subscriptions add": (HOOK, EX_UNAVAILABLE),
