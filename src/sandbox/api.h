@@ -14,39 +14,33 @@
 struct json_writer;
 struct sandbox;
 
+/* The headers that the API uses; NULL: absent. */
+struct api_headers {
+        const char *api_key;
+        const char *idempotency_key;
+        const char *sandbox_error;
+};
+
 /* An authenticated API call. Its handler answers it exactly once, by one of the functions below. */
 struct api_call {
         struct sandbox *sandbox;
         struct http_request *request;
         const struct api_key *key;
-        const char *content_type;    /* NULL: absent */
-        const char *idempotency_key; /* NULL: absent */
-        char id[API_ID_MAX + 1];     /* from the path; empty if the route has none */
+        struct api_headers headers;
+        char id[API_ID_MAX + 1]; /* from the path; empty if the route has none */
 };
 
 /* Answer with a JSON text, which is released. NULL sends an empty body, for 204. */
 void api_reply(const struct api_call *call, int status, struct json_writer *json);
 
-/*
- * Answer with the error envelope; the status determines the code. header may be NULL. message is a printf
- * format.
- */
-void api_refuse(const struct api_call *call, int status, const struct http_header *header,
-                const char *message, ...) PRINTF_LIKE(4, 5);
+/* Answer with the error envelope; the status determines the code. */
+void api_refuse(const struct api_call *call, int status, const char *message);
 
 /* Answer 400 with these violations, and release them. */
 void api_refuse_violations(const struct api_call *call, struct violations *violations);
 
-/**
- * api_read_body(call):
- * Parse the body, which must be declared as JSON. The caller releases the tree. Returns NULL after answering
- * 400 or 500.
- */
-struct json_value *api_read_body(const struct api_call *call) MUST_CHECK;
-
 /* Record what is wrong with the payload. */
-typedef void api_check(const struct api_call *call, const struct json_value *payload,
-                       struct violations *violations);
+typedef void api_check(const struct json_value *payload, struct violations *violations);
 
 /* Answer a call whose payload has no violations, for an entity that the key may act for. */
 typedef void api_accept(const struct api_call *call, const char *entity, const struct json_value *payload);

@@ -11,7 +11,7 @@
  * authority. Pure.
  */
 
-/* Record each invalid field of an invoice: answered 400. */
+/* Record each invalid field of an invoice: answered 400. Members that the sandbox does not use may be any. */
 void invoice_rules_check(const struct json_value *invoice, struct violations *violations);
 
 /*
@@ -33,8 +33,5 @@ const struct invoice_decision *invoice_rules_decision(const char *name);
 
 /* The status before the authority has decided; it has no kind. */
 extern const struct invoice_decision invoice_rules_undecided;
-
-/* Return the name of the authority that rejects invoices of a country; NULL: no country. */
-const char *invoice_rules_authority(const char *country);
 
 #endif

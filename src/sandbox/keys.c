@@ -4,17 +4,9 @@
 #include <string.h>
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 
 #include "base/mem.h"
-
-#define KEY_LEN_MAX 256
-
-static int
-digest(const char *text, size_t len, uint8_t out[KEYS_DIGEST_SIZE])
-{
-        return EVP_Digest(text, len, out, NULL, EVP_sha256(), NULL) == 1 ? 0 : -1;
-}
+#include "config/secrets.h"
 
 int
 keys_is_entity(const char *text)
@@ -44,14 +36,11 @@ restrict_key(struct api_key *key, const char *word, size_t len, struct error *er
         return result;
 }
 
-static int
-is_visible(const char *text, size_t len)
+static void
+clear_key(struct api_key *key)
 {
-        for (size_t i = 0; i < len; i++) {
-                if (text[i] <= ' ' || text[i] > '~')
-                        return 0;
-        }
-        return len > 0 && len <= KEY_LEN_MAX;
+        secrets_free(key->text, strlen(key->text));
+        free(key->entity);
 }
 
 int
@@ -63,12 +52,9 @@ keys_add(struct api_keys *keys, const char *text, struct error *error)
 
         if (keys->n == KEYS_MAX)
                 return error_set(error, "at most %d keys are allowed", KEYS_MAX);
-        if (!is_visible(text, len))
-                return error_set(error,
-                                 "a key must have 1 to %d visible ASCII characters other than the comma",
-                                 KEY_LEN_MAX);
-        if (digest(text, len, key.digest) != 0)
-                return error_set(error, "cannot compute the key's digest");
+        if (len == 0)
+                return error_set(error, "the key is empty");
+        key.text = mem_strndup(text, len);
         for (const char *word = text + len; *word == ',' && result == 0; word += len) {
                 len = strcspn(++word, ",");
                 result = restrict_key(&key, word, len, error);
@@ -76,7 +62,7 @@ keys_add(struct api_keys *keys, const char *text, struct error *error)
         if (result == 0)
                 keys->items[keys->n++] = key;
         else
-                free(key.entity);
+                clear_key(&key);
         return result;
 }
 
@@ -84,23 +70,22 @@ void
 keys_clear(struct api_keys *keys)
 {
         for (size_t i = 0; i < keys->n; i++)
-                free(keys->items[i].entity);
-        OPENSSL_cleanse(keys, sizeof(*keys));
+                clear_key(&keys->items[i]);
+        keys->n = 0;
 }
 
 const struct api_key *
 keys_find(const struct api_keys *keys, const char *presented)
 {
-        const struct api_key *found = NULL;
-        uint8_t presented_digest[KEYS_DIGEST_SIZE];
+        size_t len = strlen(presented);
 
-        if (digest(presented, strlen(presented), presented_digest) != 0)
-                return NULL;
         for (size_t i = 0; i < keys->n; i++) {
-                if (CRYPTO_memcmp(keys->items[i].digest, presented_digest, sizeof(presented_digest)) == 0)
-                        found = &keys->items[i];
+                const struct api_key *key = &keys->items[i];
+
+                if (strlen(key->text) == len && CRYPTO_memcmp(key->text, presented, len) == 0)
+                        return key;
         }
-        return found;
+        return NULL;
 }
 
 int

@@ -2,18 +2,16 @@
 #define SANDBOX_KEYS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
 
 #define KEYS_MAX 64
-#define KEYS_DIGEST_SIZE 32
 #define KEYS_ENTITY_MAX 64
 
-/* An API key and its permissions. Only the SHA-256 of the key is kept. */
+/* An API key and its permissions. */
 struct api_key {
-        uint8_t digest[KEYS_DIGEST_SIZE];
+        char *text;
         char *entity; /* the only entity that it may act for; NULL: any */
         int read_only;
 };
@@ -31,7 +29,7 @@ struct api_keys {
 int keys_add(struct api_keys *keys, const char *text, struct error *error) MUST_CHECK;
 void keys_clear(struct api_keys *keys);
 
-/* Return the key that equals `presented`, or NULL. Compares all keys, each in constant time. */
+/* Return the key that equals `presented`, or NULL. */
 const struct api_key *keys_find(const struct api_keys *keys, const char *presented);
 
 /* Return whether the key may act for the entity. */

@@ -1,22 +1,20 @@
 #ifndef SANDBOX_SANDBOX_H
 #define SANDBOX_SANDBOX_H
 
-#include <event2/event.h>
-
-#include "sandbox/delivery_scheduler.h"
+#include "sandbox/delivery_queue.h"
 #include "sandbox/invoices.h"
 #include "sandbox/keys.h"
 #include "sandbox/webhooks.h"
 
 /*
- * A stand-in for the invoicing service, in one thread. serve.c runs it; api_routes.c calls one of
+ * A stand-in for the invoicing service, in one thread. serve.c runs it; api_routes.c has the functions of
+ * api_calls.c
  *
- *   api_webhooks.c   register endpoints (webhooks.c)
- *   api_invoices.c   submit invoices (invoices.c), which the tax authority decides after a delay
- *   api_events.c     publish an event on demand
+ *   register endpoints (webhooks.c),
+ *   submit invoices (invoices.c), which the tax authority decides after a delay, or
+ *   publish an event on demand:
  *
- *   events.c --> delivery_scheduler.c --> transport.c   deliver events, signed, with retries
- *   state.c   keeps webhooks, invoices and pending deliveries in a file
+ *   sandbox_publish() --> delivery_queue.c --> transport.c   deliver events, signed, with retries
  */
 
 /* The state that the API calls share. */
@@ -24,9 +22,18 @@ struct sandbox {
         struct api_keys keys;
         struct webhooks webhooks;
         struct invoices invoices;
-        struct delivery_scheduler *scheduler;
-        const char *state_file; /* NULL: state is lost at exit */
-        struct event *saving;   /* writes the state file when it fires */
+        struct delivery_settings deliveries;
 };
+
+/**
+ * sandbox_publish(sandbox, event, deliveries):
+ * Deliver the event to each webhook that subscribes to it. deliveries is NULL or an open JSON array, to which
+ * the ids of webhook and delivery are appended.
+ */
+void sandbox_publish(struct sandbox *sandbox, const struct outgoing_event *event,
+                     struct json_writer *deliveries);
+
+/* Publish an event of this kind with the invoice's fields and status. */
+void sandbox_publish_invoice(struct sandbox *sandbox, const struct invoice *invoice, const char *kind);
 
 #endif

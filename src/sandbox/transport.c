@@ -1,23 +1,19 @@
 #include "sandbox/transport.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <unistd.h>
-
-#include <openssl/err.h>
-#include <openssl/x509_vfy.h>
 
 #include "base/http_client.h"
+#include "base/mem.h"
 #include "model/delivery.h"
 
 #define LINE_SIZE 256
-#define SERVICE_MAX 32
 #define CONNECT_TIMEOUT_MS 5000L
 #define TIMEOUT_MS 10000L
+#define IDLE_CONNECTIONS_MAX 1000L
 
 struct transport_request {
         LIST_ENTRY(transport_request) entry;
@@ -31,33 +27,12 @@ struct transport {
         struct event_base *base;
         CURLM *multi;
         struct event *timer;
-        char *ca_file;
+        const char *ca_file;
         LIST_HEAD(requests, transport_request) requests;
 };
 
-static int
-is_word(const char *text, const char *characters, size_t max)
-{
-        size_t len = strspn(text, characters);
-
-        return len > 0 && len <= max && text[len] == '\0';
-}
-
-int
-transport_is_service(const char *text)
-{
-        return is_word(text, "abcdefghijklmnopqrstuvwxyz0123456789-", SERVICE_MAX);
-}
-
-int
-transport_is_id(const char *text)
-{
-        return is_word(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-",
-                       DELIVERY_ID_MAX);
-}
-
-static void
-release(struct transport_request *request)
+void
+transport_cancel(struct transport_request *request)
 {
         LIST_REMOVE(request, entry);
         (void)curl_multi_remove_handle(request->transport->multi, request->transfer.easy);
@@ -80,7 +55,7 @@ finish(struct transport_request *request, CURLcode code)
         if (code == CURLE_OK)
                 (void)curl_easy_getinfo(request->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
         result.status = (int)status;
-        release(request);
+        transport_cancel(request);
         copy.done(&result, copy.arg);
 }
 
@@ -161,43 +136,23 @@ on_timer_change(CURLM *multi, long ms, void *arg)
         return ms < 0 ? evtimer_del(transport->timer) : evtimer_add(transport->timer, &in);
 }
 
-int
-transport_check_ca_file(const char *path, struct error *error)
-{
-        X509_STORE *store = X509_STORE_new();
-        int usable = store != NULL && X509_STORE_load_file(store, path) == 1;
-
-        X509_STORE_free(store);
-        ERR_clear_error();
-        if (usable)
-                return 0;
-        if (access(path, R_OK) != 0)
-                return error_set(error, "%s: %s", path, strerror(errno));
-        return error_set(error, "%s contains no certificate in PEM format", path);
-}
-
 struct transport *
-transport_new(struct event_base *base, const char *ca_file, size_t max_idle)
+transport_new(struct event_base *base, const char *ca_file)
 {
-        struct transport *transport = calloc(1, sizeof(*transport));
+        struct transport *transport = mem_alloc(sizeof(*transport));
 
-        if (transport == NULL)
-                return NULL;
         LIST_INIT(&transport->requests);
         transport->base = base;
+        transport->ca_file = ca_file;
         transport->multi = curl_multi_init();
         transport->timer = evtimer_new(base, on_timer, transport);
-        transport->ca_file = ca_file == NULL ? NULL : strdup(ca_file);
-        if (transport->multi == NULL || transport->timer == NULL ||
-            (ca_file != NULL && transport->ca_file == NULL)) {
-                transport_free(transport);
-                return NULL;
-        }
+        if (transport->multi == NULL || transport->timer == NULL)
+                mem_exit();
         (void)curl_multi_setopt(transport->multi, CURLMOPT_SOCKETFUNCTION, on_socket_change);
         (void)curl_multi_setopt(transport->multi, CURLMOPT_SOCKETDATA, transport);
         (void)curl_multi_setopt(transport->multi, CURLMOPT_TIMERFUNCTION, on_timer_change);
         (void)curl_multi_setopt(transport->multi, CURLMOPT_TIMERDATA, transport);
-        (void)curl_multi_setopt(transport->multi, CURLMOPT_MAXCONNECTS, (long)max_idle);
+        (void)curl_multi_setopt(transport->multi, CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS_MAX);
         return transport;
 }
 
@@ -209,12 +164,9 @@ transport_free(struct transport *transport)
         if (transport == NULL)
                 return;
         while ((request = LIST_FIRST(&transport->requests)) != NULL)
-                release(request);
-        if (transport->multi != NULL)
-                (void)curl_multi_cleanup(transport->multi);
-        if (transport->timer != NULL)
-                event_free(transport->timer);
-        free(transport->ca_file);
+                transport_cancel(request);
+        (void)curl_multi_cleanup(transport->multi);
+        event_free(transport->timer);
         free(transport);
 }
 
@@ -267,20 +219,12 @@ struct transport_request *
 transport_send(struct transport *transport, const struct transport_attempt *attempt, transport_done *done,
                void *arg)
 {
-        struct transport_request *request = calloc(1, sizeof(*request));
+        struct transport_request *request = mem_alloc(sizeof(*request));
 
-        if (request == NULL)
-                return NULL;
         *request = (struct transport_request){.transport = transport, .done = done, .arg = arg};
         LIST_INSERT_HEAD(&transport->requests, request, entry);
         if (prepare(request, attempt) == 0)
                 return request;
-        release(request);
+        transport_cancel(request);
         return NULL;
-}
-
-void
-transport_cancel(struct transport_request *request)
-{
-        release(request);
 }

@@ -7,7 +7,6 @@
 #include <event2/event.h>
 
 #include "base/compiler.h"
-#include "base/error.h"
 #include "model/signature.h"
 
 /*
@@ -37,21 +36,8 @@ struct transport_result {
 /* Called once for each request that is not cancelled, after it is freed. It may send further requests. */
 typedef void transport_done(const struct transport_result *result, void *arg);
 
-/* Return whether the text can be <service>: 1 to 32 lowercase letters, digits and hyphens. */
-int transport_is_service(const char *text);
-
-/* Return whether the text can be a webhook-id or delivery-id: 1 to 64 letters, digits and hyphens. */
-int transport_is_id(const char *text);
-
-/* Check that the file contains CA certificates. Returns 0, or -1 with the reason. */
-int transport_check_ca_file(const char *path, struct error *error) MUST_CHECK;
-
-/**
- * transport_new(base, ca_file, max_idle):
- * Trust the certificates in ca_file, or the system's if it is NULL, and keep up to max_idle idle connections.
- * Returns NULL when out of memory.
- */
-struct transport *transport_new(struct event_base *base, const char *ca_file, size_t max_idle) MUST_CHECK;
+/* Trust the certificates in ca_file, or the system's if it is NULL. The text must outlive the transport. */
+struct transport *transport_new(struct event_base *base, const char *ca_file);
 
 /* Cancel all requests. NULL is harmless. */
 void transport_free(struct transport *transport);

@@ -21,7 +21,7 @@ void violations_add(struct violations *violations, const char *field, const char
     PRINTF_LIKE(3, 4);
 void violations_clear(struct violations *violations);
 
-/* A member that an object may have. null counts as absent. */
+/* A member that an object may have. null counts as absent; members without a rule are not checked. */
 struct member_rule {
         const char *name;
         enum json_type type;
@@ -30,8 +30,8 @@ struct member_rule {
 
 /**
  * violations_check_members(violations, path, object, rules, n):
- * Record each member that is unknown, missing or of the wrong type. path is the prefix of the members' names,
- * such as `lines[0].`, or empty. A value that is not an object is a violation as well.
+ * Record each member that is missing or of the wrong type. path names the object, such as lines[0], and is
+ * empty for the whole body. A value that is not an object is a violation as well.
  */
 void violations_check_members(struct violations *violations, const char *path,
                               const struct json_value *object, const struct member_rule *rules, size_t n);

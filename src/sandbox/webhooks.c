@@ -10,64 +10,33 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "config/secrets.h"
-#include "sandbox/event_filter.h"
+#include "model/topic_table.h"
 
-#define EVENTS_MAX 100
-
-/* The endpoint URL. */
-
+/*
+ * Check an endpoint URL: absolute, https (or http to a loopback address or localhost), without a user name
+ * and a password, which the log would show. libcurl, which delivers, parses it.
+ */
 static int
-has_part(CURLU *url, CURLUPart part)
+check_url(const char *text, struct error *error)
 {
-        char *text = NULL;
-        int found = curl_url_get(url, part, &text, 0) == CURLUE_OK;
-
-        curl_free(text);
-        return found;
-}
-
-static int
-check_parts(CURLU *url, struct error *error)
-{
-        char *scheme = NULL, *host = NULL;
+        CURLU *url = curl_url();
+        char *scheme = NULL, *host = NULL, *login = NULL;
         int result = 0;
 
-        if (curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
+        if (curl_url_set(url, CURLUPART_URL, text, 0) != CURLUE_OK ||
+            curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
             curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK)
                 result = error_set(error, "must be an absolute URL, such as https://gateway.example/hooks");
-        else if (strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0)
-                result = error_set(error, "must be an https URL");
-        else if (strcmp(scheme, "http") == 0 && !address_is_loopback_host(host))
+        else if (strcmp(scheme, "https") != 0 &&
+                 (strcmp(scheme, "http") != 0 || !address_is_loopback_host(host)))
                 result =
                     error_set(error, "must be an https URL; http is for 127.0.0.1, [::1] and localhost only");
-        else if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD))
+        else if (curl_url_get(url, CURLUPART_USER, &login, 0) == CURLUE_OK ||
+                 curl_url_get(url, CURLUPART_PASSWORD, &login, 0) == CURLUE_OK)
                 result = error_set(error, "must not have a user name or password");
-        else if (has_part(url, CURLUPART_FRAGMENT))
-                result = error_set(error, "must not have a fragment");
         curl_free(scheme);
         curl_free(host);
-        return result;
-}
-
-int
-webhooks_check_url(const char *text, struct error *error)
-{
-        CURLU *url;
-        int result;
-
-        if (strlen(text) > WEBHOOKS_URL_MAX)
-                return error_set(error, "must have at most %d bytes", WEBHOOKS_URL_MAX);
-        for (const char *c = text; *c != '\0'; c++) {
-                if (*c <= ' ' || *c > '~')
-                        return error_set(error, "must consist of visible ASCII characters");
-        }
-        url = curl_url();
-        if (url == NULL)
-                return error_set(error, "cannot be parsed: out of memory");
-        if (curl_url_set(url, CURLUPART_URL, text, 0) != CURLUE_OK)
-                result = error_set(error, "must be an absolute URL, such as https://gateway.example/hooks");
-        else
-                result = check_parts(url, error);
+        curl_free(login);
         curl_url_cleanup(url);
         return result;
 }
@@ -78,62 +47,37 @@ static const struct member_rule members[] = {
     {"secret", JSON_STRING, 1},
 };
 
+/* Return whether the text is a documented kind, `reporting_batch.*` for that family, or `*` for all kinds. */
 static int
-is_repeated(const struct json_value *events, const struct json_value *event)
+is_filter(const char *text)
 {
-        for (const struct json_value *each = events->first; each != event; each = each->next) {
-                if (each->type == JSON_STRING && strcmp(each->text, event->text) == 0)
-                        return 1;
-        }
-        return 0;
-}
-
-static void
-check_event(const struct json_value *events, const struct json_value *event, size_t index,
-            struct violations *violations)
-{
-        const char *suggestion;
-        char field[32];
-
-        (void)snprintf(field, sizeof(field), "events[%zu]", index);
-        if (event->type != JSON_STRING) {
-                violations_add(violations, field, "must be a string");
-        } else if (!event_filter_is_known(event->text)) {
-                suggestion = event_filter_suggest(event->text);
-                violations_add(violations, field, "is not a kind of event%s%s%s",
-                               suggestion == NULL ? "" : "; did you mean ",
-                               suggestion == NULL ? "" : suggestion, suggestion == NULL ? "" : "?");
-        } else if (strcmp(event->text, "*") == 0 && events->n > 1) {
-                violations_add(violations, field, "* means every event and must be the only entry");
-        } else if (is_repeated(events, event)) {
-                violations_add(violations, field, "is a duplicate");
-        }
+        return strcmp(text, "*") == 0 || topic_table_documented_name(text, strlen(text)) != NULL;
 }
 
 static void
 check_events(const struct json_value *events, struct violations *violations)
 {
         size_t index = 0;
+        char field[32];
 
         if (events->n == 0)
                 violations_add(violations, "events", "must contain a kind of event, or *");
-        if (events->n > EVENTS_MAX) {
-                violations_add(violations, "events", "must have at most %d entries", EVENTS_MAX);
-                return;
+        for (const struct json_value *event = events->first; event != NULL; event = event->next) {
+                (void)snprintf(field, sizeof(field), "events[%zu]", index++);
+                if (event->type != JSON_STRING || !is_filter(event->text))
+                        violations_add(violations, field, "is not a kind of event");
         }
-        for (const struct json_value *event = events->first; event != NULL; event = event->next)
-                check_event(events, event, index++, violations);
 }
 
-static void
-check(const struct json_value *payload, struct violations *violations)
+void
+webhooks_check(const struct json_value *payload, struct violations *violations)
 {
         const struct json_value *events = json_tree_get(payload, "events");
         const char *url = json_tree_text(payload, "url"), *secret = json_tree_text(payload, "secret");
         struct error error;
 
         violations_check_members(violations, "", payload, members, ARRAY_LEN(members));
-        if (url != NULL && webhooks_check_url(url, &error) != 0)
+        if (url != NULL && check_url(url, &error) != 0)
                 violations_add(violations, "url", "%s", error.text);
         if (events != NULL && events->type == JSON_ARRAY)
                 check_events(events, violations);
@@ -143,30 +87,23 @@ check(const struct json_value *payload, struct violations *violations)
 }
 
 struct webhook *
-webhooks_new(const struct json_value *payload, const char *owner, struct violations *violations)
+webhooks_new(const struct json_value *payload, const char *owner)
 {
         const struct json_value *events = json_tree_get(payload, "events");
-        struct webhook *new;
+        const char *secret = json_tree_text(payload, "secret");
+        struct webhook *new = mem_alloc(sizeof(*new));
 
-        check(payload, violations);
-        if (violations->n > 0)
-                return NULL;
-        new = mem_alloc(sizeof(*new));
         (void)bytes_random_uuid(new->id);
         new->url = mem_strdup(json_tree_text(payload, "url"));
-        new->secret = mem_strdup(json_tree_text(payload, "secret"));
+        new->key = signature_key_new(secret, strlen(secret));
+        if (new->key == NULL)
+                mem_exit();
         new->owner = owner == NULL ? NULL : mem_strdup(owner);
         new->created_ms = clock_now_ms();
         new->events = mem_alloc(events->n * sizeof(*new->events));
         for (const struct json_value *event = events->first; event != NULL; event = event->next)
                 new->events[new->n_events++] = mem_strdup(event->text);
-        TAILQ_INIT(&new->waiting);
-        new->key = signature_key_new(new->secret, strlen(new->secret));
-        if (new->key != NULL)
-                return new;
-        violations_add(violations, "secret", "cannot be used");
-        webhooks_free(new);
-        return NULL;
+        return new;
 }
 
 void
@@ -174,14 +111,24 @@ webhooks_free(struct webhook *webhook)
 {
         if (webhook == NULL)
                 return;
+        delivery_queue_free(webhook->queue);
         for (size_t i = 0; i < webhook->n_events; i++)
                 free(webhook->events[i]);
         free(webhook->events);
         free(webhook->url);
-        secrets_free(webhook->secret, strlen(webhook->secret));
         signature_key_free(webhook->key);
         free(webhook->owner);
         free(webhook);
+}
+
+static int
+matches(const char *filter, const char *kind)
+{
+        size_t len = strlen(filter);
+
+        if (len > 0 && filter[len - 1] == '*')
+                return strncmp(kind, filter, len - 1) == 0;
+        return strcmp(filter, kind) == 0;
 }
 
 int
@@ -190,7 +137,7 @@ webhooks_wants(const struct webhook *webhook, const char *entity, const char *ki
         if (webhook->owner != NULL && strcmp(webhook->owner, entity) != 0)
                 return 0;
         for (size_t i = 0; i < webhook->n_events; i++) {
-                if (event_filter_matches(webhook->events[i], kind))
+                if (matches(webhook->events[i], kind))
                         return 1;
         }
         return 0;
@@ -207,17 +154,6 @@ webhooks_find(const struct webhooks *webhooks, const char *id)
                         return each;
         }
         return NULL;
-}
-
-size_t
-webhooks_count(const struct webhooks *webhooks)
-{
-        const struct webhook *each;
-        size_t n = 0;
-
-        TAILQ_FOREACH(each, webhooks, entry)
-        n++;
-        return n;
 }
 
 void

@@ -14,10 +14,8 @@ from referencing import Registry, Resource
 import asyncapi
 import http_client
 from installation import BUILD
-from sandbox import SECRET, Sandbox
+from sandbox import OUTCOMES, SECRET, Sandbox, invoice
 from signing import KINDS, Delivery, event_body, event_topic, unique
-from test_sandbox_deliveries import fire
-from test_sandbox_invoices import OUTCOMES, invoice, submit
 
 SCHEMAS = "https://schemas.example/gatepost/"
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "vendor=1"}
@@ -103,12 +101,12 @@ def post(daemon, delivery, headers=()):
 def send_events(installation, daemon, sandbox):
     """Events of every kind: fired by the sandbox, decided by its authority, sent by the command line, traced."""
     for kind in KINDS:
-        fire(sandbox, kind)
+        sandbox.fire(kind)
         done = installation.gatepost("send", "--to", daemon.url, "--kind", kind, config=daemon.config)
         assert done.returncode == 0, done.stderr
         post(daemon, Delivery(event_body(kind)), TRACE)
     for outcome in OUTCOMES:
-        submit(sandbox, invoice(outcome=outcome))
+        sandbox.submit(invoice(outcome=outcome))
 
 
 def send_to_quarantine(installation, daemon):
@@ -150,7 +148,7 @@ def records(shared, tmp_path_factory):
     config["router"]["verify"] = "on"
     shared.create_topics(config)
     daemon = shared.start(config)
-    with Sandbox(BUILD, tmp_path_factory.mktemp("sandbox"), "--delay", "20ms", "--retry-base", "20ms") as sandbox:
+    with Sandbox(BUILD, tmp_path_factory.mktemp("sandbox"), "--retry-base", "20ms") as sandbox:
         sandbox.subscribe(daemon.url)
         send_events(shared, daemon, sandbox)
         sandbox.stop()  # after all deliveries

@@ -10,7 +10,6 @@ import waiting
 from installation import BUILD
 from sandbox import Sandbox
 from signing import Delivery, event_body, now
-from test_sandbox_deliveries import fire
 
 FORGED = b"another secret, long enough as well"
 HASHED_PER_SECOND = 8 << 20
@@ -109,7 +108,7 @@ def test_retries_after_a_long_outage_are_stale_only_if_signed_once(installation,
     with Sandbox(BUILD, tmp_path, "--retry-base", "1s", *options) as sandbox:
         sandbox.subscribe(daemon.url, secret=secret)
         daemon.stop()
-        (delivery_id,) = fire(sandbox, "invoice.accepted").values()
+        (delivery_id,) = sandbox.fire("invoice.accepted").values()
         waiting.until(lambda: sandbox.log.count("no answer") >= 3, 60, "three failed attempts over three seconds")
         daemon.start()
         status = waiting.until(lambda: re.search('"HTTP status (200|401)"', sandbox.log), 120, "an answer")[1]

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "sandbox/event_filter.h"
 #include "sandbox/invoice_rules.h"
 #include "sandbox/keys.h"
 #include "sandbox/webhooks.h"
@@ -37,18 +36,15 @@ static void
 read_webhook(const struct json_value *payload)
 {
         struct violations violations = {0};
-        struct webhook *webhook = webhooks_new(payload, NULL, &violations);
 
-        MUST((webhook == NULL) == (violations.n > 0));
-        if (webhook != NULL) {
-                struct error error;
+        webhooks_check(payload, &violations);
+        if (violations.n == 0) {
+                struct webhook *webhook = webhooks_new(payload, NULL);
 
-                MUST(webhooks_check_url(webhook->url, &error) == 0 && webhook->n_events > 0);
-                for (size_t i = 0; i < webhook->n_events; i++)
-                        MUST(event_filter_is_known(webhook->events[i]));
+                MUST(webhook->n_events > 0);
                 (void)webhooks_wants(webhook, "default", "invoice.accepted");
+                webhooks_free(webhook);
         }
-        webhooks_free(webhook);
         clear(&violations);
 }
 
@@ -103,7 +99,6 @@ read_key(const char *text)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-        struct error error;
         char *text;
 
         if (len == 0)
@@ -113,16 +108,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         text[len - 1] = '\0';
         if (data[0] % 4 == 1) {
                 read_key(text);
-        } else if (data[0] % 4 == 2) {
-                MUST(webhooks_check_url(text, &error) == 0 || error.text[0] != '\0');
-        } else if (data[0] % 4 == 3) {
-                (void)event_filter_suggest(text);
-                (void)event_filter_matches(text, "invoice.accepted");
-                MUST(!event_filter_is_kind(text) || (strlen(text) >= 1 && strlen(text) <= 128));
         } else {
-                char *exact = realloc(text, len > 1 ? len - 1 : 1);
-
-                text = exact;
+                /* Without the final NUL, so that reading beyond the end is noticed. */
+                text = realloc(text, len > 1 ? len - 1 : 1);
                 read_payload(text, len - 1);
         }
         free(text);

@@ -14,7 +14,7 @@
 #include "arguments.h"
 #include "client.h"
 #include "deliveries.h"
-#include "sandbox/latencies.h"
+#include "latencies.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define MAX_EVENTS 256

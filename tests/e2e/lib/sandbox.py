@@ -14,6 +14,18 @@ START_SECONDS = 30
 STOP_SECONDS = 30
 KEY = "a-key-of-the-tests"
 SECRET = "a secret of the tests, long enough"
+# What an invoice can ask the authority for: the kind of the event, the clearance status, and whether it is final.
+OUTCOMES = {"accepted": ("invoice.accepted", "ACCEPTED", True), "rejected": ("invoice.rejected", "REJECTED", True),
+            "pending": ("invoice.pending", "PENDING", False), "amended": ("invoice.amended", "AMENDED", True),
+            "cancelled": ("invoice.cancelled", "CANCELLED", True), "held": ("held_unmapped_decision", "HELD", False)}
+
+
+def invoice(**changes):
+    """A good invoice; a change to None leaves the member out."""
+    members = {"invoiceNumber": "FV/2026/1", "country": "PL", "currency": "PLN", "supplierTaxId": "PL5260001246",
+               "buyerTaxId": "FR40303265045",
+               "lines": [{"description": "Consulting", "quantity": 3, "unitPrice": 120.5, "taxCode": "S"}]} | changes
+    return {name: value for name, value in members.items() if value is not None}
 
 
 class Sandbox:
@@ -107,3 +119,23 @@ class Sandbox:
         reply = self.call("GET", "/webhooks", **options)
         assert reply.status == 200, reply.body
         return reply.json["webhooks"]
+
+    def fire(self, kind="invoice.received", **members):
+        """Have an event sent. Returns the deliveries that were begun, {webhook-id: delivery-id}."""
+        reply = self.call("POST", "/sandbox/fire", {"kind": kind} | members)
+        assert reply.status == 202, reply.body
+        return {each["webhookId"]: each["deliveryId"] for each in reply.json["deliveries"]}
+
+    def submit(self, payload=None, **options):
+        """Submit an invoice. Returns the answer."""
+        reply = self.call("POST", "/invoices", payload or invoice(), **options)
+        assert reply.status == 200, reply.body
+        return reply.json
+
+    def decided(self, invoice_id):
+        """The status poll's answer once the authority has decided."""
+        def record():
+            reply = self.call("GET", f"/invoices/{invoice_id}")
+            assert reply.status == 200, reply.body
+            return reply.json["clearanceStatus"] != "SUBMITTED" and reply.json
+        return waiting.until(record, 30, "the authority's decision")

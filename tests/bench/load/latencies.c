@@ -1,4 +1,4 @@
-#include "sandbox/latencies.h"
+#include "latencies.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
-#ifndef SANDBOX_LATENCIES_H
-#define SANDBOX_LATENCIES_H
+#ifndef LATENCIES_H
+#define LATENCIES_H
 
 #include <stdint.h>
 

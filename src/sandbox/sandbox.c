@@ -1,14 +1,13 @@
-#include "sandbox/events.h"
+#include "sandbox/sandbox.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "sandbox/sandbox.h"
 
 void
-events_publish(struct sandbox *sandbox, const struct outgoing_event *event, struct json_writer *deliveries)
+sandbox_publish(struct sandbox *sandbox, const struct outgoing_event *event, struct json_writer *deliveries)
 {
         struct webhook *each;
 
@@ -18,8 +17,8 @@ events_publish(struct sandbox *sandbox, const struct outgoing_event *event, stru
 
                 if (!webhooks_wants(each, event->entity, event->kind))
                         continue;
-                id = delivery_scheduler_add(sandbox->scheduler, each, event);
-                if (deliveries == NULL || id == NULL)
+                id = delivery_queue_add(each->queue, event);
+                if (deliveries == NULL)
                         continue;
                 json_open_object(deliveries, NULL);
                 json_member(deliveries, "webhookId", each->id);
@@ -28,19 +27,26 @@ events_publish(struct sandbox *sandbox, const struct outgoing_event *event, stru
         }
 }
 
-/* Write the members of the payload, except instructions to the sandbox. */
+/* Write the members of the payload, except instructions to the sandbox and members that the event has. */
 static void
 write_payload(struct json_writer *json, const struct json_value *payload)
 {
+        static const char *const others[] = {"outcome",    "entity",         "event",    "createdAt",
+                                             "invoiceId",  "idempotencyKey", "terminal", "clearanceStatus",
+                                             "rejectedAt", "error"};
+
         for (const struct json_value *member = payload->first; member != NULL; member = member->next) {
-                if (strcmp(member->name, "outcome") == 0 || strcmp(member->name, "entity") == 0)
-                        continue;
-                json_tree_write(json, member);
+                size_t i = 0;
+
+                while (i < ARRAY_LEN(others) && strcmp(member->name, others[i]) != 0)
+                        i++;
+                if (i == ARRAY_LEN(others))
+                        json_tree_write(json, member);
         }
 }
 
 void
-events_publish_invoice(struct sandbox *sandbox, const struct invoice *invoice, const char *kind)
+sandbox_publish_invoice(struct sandbox *sandbox, const struct invoice *invoice, const char *kind)
 {
         struct error error;
         struct json_value *payload = json_tree_parse(invoice->payload, invoice->len, &error);
@@ -60,11 +66,11 @@ events_publish_invoice(struct sandbox *sandbox, const struct invoice *invoice, c
         if (invoice->idempotency_key != NULL)
                 json_member(json, "idempotencyKey", invoice->idempotency_key);
         write_payload(json, payload);
-        invoices_write_status(json, invoice, payload);
+        invoices_write_status(json, invoice);
         json_close_object(json);
         json_tree_free(payload);
         body = json_take(json, &event.len);
         event.body = body;
-        events_publish(sandbox, &event, NULL);
+        sandbox_publish(sandbox, &event, NULL);
         free(body);
 }
