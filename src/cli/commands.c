@@ -29,7 +29,7 @@ static const struct command program = {
 /* clang-format off */
 static const struct command *const commands[] = {
     &program, &check_command, &doctor_command, &show_config_command, &topics_create_command,
-    &topics_list_command,
+    &topics_list_command, &topics_fix_command,
     &sign_command, &verify_command, &send_command, &tail_command, &status_command, &audit_command,
     &quarantine_list_command, &quarantine_show_command, &quarantine_release_command,
     &spool_list_command, &spool_show_command, &spool_drain_command,

@@ -5,7 +5,7 @@
 
 /* The commands of gatepost(1), in the order of its help. */
 extern const struct command check_command, doctor_command, show_config_command;
-extern const struct command topics_create_command, topics_list_command;
+extern const struct command topics_create_command, topics_list_command, topics_fix_command;
 extern const struct command sign_command, verify_command, send_command, tail_command;
 extern const struct command status_command, audit_command;
 extern const struct command quarantine_list_command, quarantine_show_command, quarantine_release_command;

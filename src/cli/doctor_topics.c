@@ -34,24 +34,21 @@ check_replicas(struct doctor *doctor, const struct topic_state *state)
 }
 
 static void
-on_finding(const struct topic_finding *finding, void *arg)
+report_all(struct topic_report *report, const struct findings *findings)
 {
-        struct topic_report *report = arg;
         struct doctor *doctor = report->doctor;
 
-        if (finding->routing_only && !(doctor->config->roles & CONFIG_ROUTER))
-                return;
-        report->n++;
-        if (!finding->fatal) {
-                doctor_warn(doctor, "%s", finding->text);
-                return;
+        for (size_t i = 0; i < findings->n; i++) {
+                const struct finding *finding = &findings->items[i];
+
+                report->n++;
+                if (finding->level == FINDING_ERROR)
+                        doctor_fail_as(doctor, report->state->hidden ? EX_NOPERM : EX_CONFIG, finding->text);
+                else
+                        doctor_warn(doctor, "%s", finding->text);
+                if (finding->level == FINDING_ERROR && finding->remedy != NULL)
+                        doctor_remedy(doctor, "%s", finding->remedy);
         }
-        doctor_fail_as(doctor, report->state->hidden ? EX_NOPERM : EX_CONFIG, finding->text);
-        if (report->state->hidden)
-                doctor_remedy(doctor,
-                              "allow it by kafka-acls.sh, or create the topic: @GATEPOST@ topics create");
-        else
-                doctor_remedy(doctor, "@GATEPOST@ topics list shows what each topic needs");
 }
 
 /*
@@ -107,10 +104,14 @@ static void
 check_topic(struct doctor *doctor, const struct topic_need *need, const struct topic_state *state)
 {
         struct topic_report report = {doctor, state, 0};
+        struct findings findings = {0};
 
         doctor_begin(doctor, "topic", "%s", need->name);
         check_writable(&report);
-        topics_check(doctor->config, need, state, on_finding, &report);
+        topics_check(doctor->config, need, state, (doctor->config->roles & CONFIG_ROUTER) != 0, &findings,
+                     NULL);
+        report_all(&report, &findings);
+        findings_clear(&findings);
         if (check_replicas(doctor, state))
                 return;
         if (report.n == 0)

@@ -47,16 +47,6 @@ count(const struct spool_scan *scan, uint64_t *n_records, size_t *n_segments)
         }
 }
 
-/* Keep the first reason why deliveries cannot be appended. */
-static void
-on_finding(const struct topic_finding *finding, void *arg)
-{
-        struct error *error = arg;
-
-        if (finding->fatal && error->text[0] == '\0')
-                (void)error_set(error, "%s", finding->text);
-}
-
 /* Check that the topic of deliveries exists and keeps what is appended. Return 0, or an exit status. */
 static int
 check_topic(const struct config *config)
@@ -64,8 +54,10 @@ check_topic(const struct config *config)
         const struct topic_need need = {config->deliveries_topic, TOPIC_DELIVERIES};
         rd_kafka_t *client = kafka_access_open(config, args.bootstrap);
         struct topic_state state = {0};
-        struct error error = {""};
-        int result;
+        struct findings findings = {0};
+        const struct finding *first;
+        struct error error;
+        int result, status = 0;
 
         if (client == NULL)
                 return EX_CONFIG;
@@ -76,12 +68,16 @@ check_topic(const struct config *config)
         if (result != 0)
                 return command_fail(EX_UNAVAILABLE, "%s", error.text);
         outage_set_logging(1); /* it waits until Kafka is back */
-        error.text[0] = '\0';
         if (!config->embedded || !state.exists)
-                topics_check(config, &need, &state, on_finding, &error);
-        if (error.text[0] == '\0')
-                return 0;
-        return command_fail(state.hidden ? EX_NOPERM : EX_DATAERR, "%s: %s", need.name, error.text);
+                topics_check(config, &need, &state, 1, &findings, NULL);
+        first = findings_first(&findings, FINDING_ERROR);
+        if (first != NULL)
+                status =
+                    command_fail(state.hidden ? EX_NOPERM : EX_DATAERR, "%s: %s", need.name, first->text);
+        if (first != NULL)
+                command_advise("%s", first->remedy);
+        findings_clear(&findings);
+        return status;
 }
 
 static int

@@ -11,32 +11,8 @@
 #include "cli/kafka_access.h"
 #include "kafka/topics_check.h"
 
-#define NAME_WIDTH 40
-
 static const char *const use_names[] = {
     [TOPIC_DELIVERIES] = "deliveries", [TOPIC_QUARANTINE] = "quarantine", [TOPIC_EVENTS] = "events"};
-
-struct topics_list {
-        const struct config *config;
-        struct json_writer *json; /* NULL: print text */
-        int n_fatal;              /* findings that make gatepostd refuse to start */
-};
-
-static void
-on_finding(const struct topic_finding *finding, void *arg)
-{
-        struct topics_list *list = arg;
-
-        list->n_fatal += finding->fatal;
-        if (list->json == NULL) {
-                printf("    %s: %s\n", finding->fatal ? "wrong" : "differs", finding->text);
-                return;
-        }
-        json_open_object(list->json, NULL);
-        json_flag(list->json, "fatal", finding->fatal);
-        json_member(list->json, "text", finding->text);
-        json_close_object(list->json);
-}
 
 static char *
 format_retention(const struct topic_state *state, char text[NUMBER_TEXT_SIZE])
@@ -50,33 +26,37 @@ format_retention(const struct topic_state *state, char text[NUMBER_TEXT_SIZE])
         return text;
 }
 
-/* Check the settings, which an embedded broker does not have. */
 static void
-check(struct topics_list *list, const struct topic_need *need, const struct topic_state *state)
-{
-        if (!list->config->embedded || !state->exists)
-                topics_check(list->config, need, state, on_finding, list);
-}
-
-static void
-show_text(struct topics_list *list, const struct topic_need *need, const struct topic_state *state)
+print_row(const struct topic_need *need, const struct topic_state *state)
 {
         char retention[NUMBER_TEXT_SIZE];
 
         if (state->exists)
-                printf("%-*s %-10s %10d %8d %9s\n", NAME_WIDTH, need->name, use_names[need->use],
-                       state->partitions, state->replicas, format_retention(state, retention));
+                printf("%-40s %-10s %10d %8d %9s\n", need->name, use_names[need->use], state->partitions,
+                       state->replicas, format_retention(state, retention));
         else
-                printf("%-*s %-10s %10s %8s %9s\n", NAME_WIDTH, need->name, use_names[need->use], "missing",
-                       "-", "-");
-        check(list, need, state);
+                printf("%-40s %-10s %10s %8s %9s\n", need->name, use_names[need->use], "missing", "-", "-");
 }
 
 static void
-show_json(struct topics_list *list, const struct topic_need *need, const struct topic_state *state)
+print_text(const struct topic_need *needs, const struct topic_state *states, const struct findings *findings,
+           size_t n)
 {
-        struct json_writer *json = list->json;
+        printf("%-40s %-10s %10s %8s %9s\n", "TOPIC", "USE", "PARTITIONS", "REPLICAS", "KEPT");
+        for (size_t i = 0; i < n; i++)
+                print_row(&needs[i], &states[i]);
+        putchar('\n');
+        for (size_t i = 0; i < n; i++) {
+                for (size_t f = 0; f < findings[i].n; f++)
+                        finding_print(stdout, &findings[i].items[f]);
+        }
+        printf("gatepost-consumers(7) describes their records\n");
+}
 
+static void
+put_topic(struct json_writer *json, const struct topic_need *need, const struct topic_state *state,
+          const struct findings *findings)
+{
         json_open_object(json, NULL);
         json_member(json, "topic", need->name);
         json_member(json, "use", use_names[need->use]);
@@ -88,27 +68,23 @@ show_json(struct topics_list *list, const struct topic_need *need, const struct 
         else
                 json_number(json, "retentionMs", state->retention_ms);
         json_open_array(json, "findings");
-        check(list, need, state);
+        for (size_t f = 0; f < findings->n; f++)
+                finding_put_json(json, &findings->items[f]);
         json_close_array(json);
         json_close_object(json);
 }
 
 static void
-show_all(struct topics_list *list, const struct topic_need *needs, const struct topic_state *states, size_t n)
+print_json(const struct topic_need *needs, const struct topic_state *states, const struct findings *findings,
+           size_t n)
 {
-        if (list->json == NULL) {
-                printf("%-*s %-10s %10s %8s %9s\n", NAME_WIDTH, "TOPIC", "USE", "PARTITIONS", "REPLICAS",
-                       "KEPT");
-                for (size_t i = 0; i < n; i++)
-                        show_text(list, &needs[i], &states[i]);
-                printf("\ngatepost-consumers(7) describes their records\n");
-                return;
-        }
-        json_open_array(list->json, NULL);
+        struct json_writer *json = json_new(1);
+
+        json_open_array(json, NULL);
         for (size_t i = 0; i < n; i++)
-                show_json(list, &needs[i], &states[i]);
-        json_close_array(list->json);
-        json_print(list->json);
+                put_topic(json, &needs[i], &states[i], &findings[i]);
+        json_close_array(json);
+        json_print(json);
 }
 
 static struct {
@@ -116,25 +92,30 @@ static struct {
         const char *bootstrap;
 } args;
 
-/* Ask for the topics. Returns 0, or -1 with the reason. */
+/* Check and print the topics. Return an exit status. An embedded broker has no settings to check. */
 static int
-describe(rd_kafka_t *client, const struct config *config, const struct topic_need *needs, size_t n,
-         struct topic_state *states, struct error *error)
+show(const struct config *config, const struct topic_need *needs, const struct topic_state *states, size_t n)
 {
-        int result;
+        struct findings *findings = mem_alloc(n * sizeof(*findings));
+        size_t n_errors = 0;
 
-        result =
-            (config->embedded ? topics_describe_partitions : topics_describe)(client, needs, n, states,
-                                                                              KAFKA_ACCESS_TIMEOUT_MS, error);
-        return result;
+        for (size_t i = 0; i < n; i++) {
+                if (!config->embedded || !states[i].exists)
+                        topics_check(config, &needs[i], &states[i], 1, &findings[i], NULL);
+                n_errors += findings_count(&findings[i], FINDING_ERROR);
+        }
+        (args.as_json ? print_json : print_text)(needs, states, findings, n);
+        for (size_t i = 0; i < n; i++)
+                findings_clear(&findings[i]);
+        free(findings);
+        return n_errors > 0 ? EX_DATAERR : 0;
 }
 
 static int
 run(const struct config *config)
 {
-        int status = kafka_access_find(config, &args.bootstrap);
+        int status = kafka_access_find(config, &args.bootstrap), result;
         rd_kafka_t *client = status != 0 ? NULL : kafka_access_open(config, args.bootstrap);
-        struct topics_list list = {config, NULL, 0};
         struct topic_need *needs;
         struct topic_state *states;
         struct error error;
@@ -144,15 +125,11 @@ run(const struct config *config)
                 return status != 0 ? status : EX_CONFIG;
         needs = topics_needed(config, &n);
         states = mem_alloc(n * sizeof(*states));
-        if (describe(client, config, needs, n, states, &error) != 0) {
-                status = command_fail(EX_UNAVAILABLE, "%s", error.text);
-        } else {
-                list.json = args.as_json ? json_new(1) : NULL;
-                show_all(&list, needs, states, n);
-                status = list.n_fatal > 0 ? EX_DATAERR : 0;
-                if (config->embedded)
-                        (void)command_fail(0, "the embedded broker has no settings of topics to compare");
-        }
+        result =
+            (config->embedded ? topics_describe_partitions
+                              : topics_describe)(client, needs, n, states, KAFKA_ACCESS_TIMEOUT_MS, &error);
+        status =
+            result == 0 ? show(config, needs, states, n) : command_fail(EX_UNAVAILABLE, "%s", error.text);
         free(states);
         free(needs);
         rd_kafka_destroy(client);

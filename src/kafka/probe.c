@@ -21,7 +21,6 @@
 #define INTERVAL_S 5
 #define WATCH_MS 30000 /* between comparisons of the topics with the requirements */
 #define MAX_ASKED 2    /* brokers, until one answers */
-#define FINDING_SHOWN 120
 
 struct probe {
         const struct config *config;
@@ -44,45 +43,28 @@ struct probe {
         int stopping;
 };
 
-/* The findings of the topic checks so far. */
-struct probe_findings {
-        const struct config *config;
-        int is_silent;
-        int n_fatal;
-        char first[PROBE_REASON_SIZE]; /* fatal one */
-};
-
-static void
-on_finding(const struct topic_finding *finding, void *arg)
-{
-        struct probe_findings *findings = arg;
-        int fatal = finding->fatal;
-        int len = (int)strcspn(finding->text, ";"); /* without the command that mends it */
-        char quoted[LOG_QUOTED_SIZE];
-
-        if (finding->routing_only && !(findings->config->roles & CONFIG_ROUTER))
-                return;
-        if (!findings->is_silent)
-                log_line(fatal ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
-                         "topic is misconfigured topic=%s reason=%s", finding->topic,
-                         log_quote(finding->text, quoted));
-        if (fatal && findings->n_fatal++ == 0)
-                (void)snprintf(findings->first, sizeof(findings->first), "topic %.249s: %.*s", finding->topic,
-                               len < FINDING_SHOWN ? len : FINDING_SHOWN, finding->text);
-}
-
+/* Check topics, and note the first reason not to use them. Return whether there is one. */
 static int
 check_all(struct probe *probe, const struct topic_need *needs, const struct topic_state *states, size_t n,
-          int is_silent)
+          int is_logged)
 {
-        struct probe_findings findings = {.config = probe->config, .is_silent = is_silent};
+        int is_routed = (probe->config->roles & CONFIG_ROUTER) != 0;
+        struct findings findings = {0};
+        const struct finding *first;
 
         for (size_t i = 0; i < n; i++)
-                topics_check(probe->config, &needs[i], &states[i], on_finding, &findings);
+                topics_check(probe->config, &needs[i], &states[i], is_routed, &findings, NULL);
+        for (size_t i = 0; i < findings.n && is_logged; i++)
+                topics_check_log(&findings.items[i]);
+        first = findings_first(&findings, FINDING_ERROR);
         pthread_mutex_lock(&probe->mutex);
-        memcpy(probe->refusal, findings.first, sizeof(probe->refusal));
+        probe->refusal[0] = '\0';
+        if (first != NULL)
+                (void)snprintf(probe->refusal, sizeof(probe->refusal), "topic %.249s: %s", first->subject,
+                               first->text);
         pthread_mutex_unlock(&probe->mutex);
-        return findings.n_fatal;
+        findings_clear(&findings);
+        return first != NULL;
 }
 
 /*
@@ -101,12 +83,12 @@ verify(struct probe *probe, struct error *error)
         if (!(probe->config->roles & CONFIG_ROUTER))
                 n = 1; /* a receiver uses only the first topic, `deliveries` */
         if (topics_describe(probe->client, needs, n, states, TIMEOUT_MS, error) == 0) {
-                if (check_all(probe, needs, states, n, 1) == 0)
+                if (!check_all(probe, needs, states, n, 0))
                         state = PROBE_REACHABLE;
                 else if (probe->n_refusals++ > 0)
                         state = PROBE_REFUSED;
                 if (state != PROBE_STARTING)
-                        (void)check_all(probe, needs, states, n, 0);
+                        (void)check_all(probe, needs, states, n, 1);
         }
         free(states);
         free(needs);

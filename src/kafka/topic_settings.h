@@ -70,9 +70,6 @@ const char *topic_settings_suggest(const char *name);
 const char *topic_settings_value(const struct config *config, enum topic_use use, int replicas,
                                  enum topic_setting setting, char text[NUMBER_TEXT_SIZE]);
 
-/* Return whether gatepostd would refuse to start with a topic of this use whose value does not fit. */
-int topic_settings_is_required(enum topic_use use, enum topic_setting setting);
-
 /* Read the value of a setting into the state of a topic. */
 void topic_settings_read(struct topic_state *state, enum topic_setting setting, const char *value);
 
@@ -81,13 +78,5 @@ const char *topic_settings_limit(enum topic_limit limit);
 
 /* Read a limit, of times or of segments, into the state of a topic, if that is its name. */
 void topic_settings_read_limit(struct topic_state *state, const char *name, const char *value);
-
-/**
- * topic_settings_read_defaults(client, state, known, timeout_ms, error):
- * Read what topics without these settings get, from the configuration of one broker. Sets in *known a bit for
- * each setting that was read. Returns 0, or -1 with the reason.
- */
-int topic_settings_read_defaults(rd_kafka_t *client, struct topic_state *state, unsigned *known,
-                                 int timeout_ms, struct error *error) MUST_CHECK;
 
 #endif

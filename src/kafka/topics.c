@@ -257,7 +257,7 @@ configure_for_use(rd_kafka_NewTopic_t *topic, const struct config *config, enum 
 
 /* Send the request, and read its single result. */
 static enum topics_created
-create(rd_kafka_t *client, rd_kafka_NewTopic_t *topic, int only_check, int timeout_ms, struct error *error)
+create(rd_kafka_t *client, rd_kafka_NewTopic_t *topic, int timeout_ms, struct error *error)
 {
         rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_CREATETOPICS);
         rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
@@ -269,7 +269,6 @@ create(rd_kafka_t *client, rd_kafka_NewTopic_t *topic, int only_check, int timeo
 
         (void)rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, NULL, 0);
         (void)rd_kafka_AdminOptions_set_operation_timeout(options, timeout_ms, NULL, 0);
-        (void)rd_kafka_AdminOptions_set_validate_only(options, only_check, NULL, 0);
         rd_kafka_CreateTopics(client, &topic, 1, options, queue);
         event = rd_kafka_queue_poll(queue, timeout_ms + 1000);
         err = event == NULL ? RD_KAFKA_RESP_ERR__TIMED_OUT : rd_kafka_event_error(event);
@@ -306,7 +305,7 @@ topics_create(rd_kafka_t *client, const struct config *config, const struct topi
                 return TOPICS_FAILED;
         }
         if (configure_for_use(topic, config, need->use, settings))
-                result = create(client, topic, settings->only_check, timeout_ms, error);
+                result = create(client, topic, timeout_ms, error);
         else
                 (void)error_set(error, "cannot set its settings");
         rd_kafka_NewTopic_destroy(topic);

@@ -53,7 +53,6 @@ struct topic_settings {
         int partitions;
         int replicas;
         unsigned without; /* leave these out: bits, 1u << enum topic_setting */
-        int only_check;   /* create nothing, but let Kafka check whether it could */
 };
 
 /*
@@ -64,7 +63,7 @@ int topics_default_settings(rd_kafka_t *client, struct topic_settings *settings,
                             struct error *error) MUST_CHECK;
 
 enum topics_created {
-        TOPICS_CREATED, /* or it could be, if only_check is set */
+        TOPICS_CREATED,
         TOPICS_EXISTS,
         TOPICS_DENIED, /* this account may not create it */
         TOPICS_FAILED,

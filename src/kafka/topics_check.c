@@ -19,77 +19,108 @@
 #define CLOCKS_MS 30000 /* the clocks of two machines may differ by a tenth of the default `tolerance` */
 #define SEGMENT_BYTES INT64_C(1073741824) /* Kafka's default */
 #define HOUR_MS INT64_C(3600000)
+#define DAY_MS INT64_C(86400000)
+#define WEEK_MS (7 * DAY_MS)
 
-/* A check of one topic, and the receiver of its findings. */
+/* A check of one topic. */
 struct topic_check {
         const struct config *config;
         const struct topic_need *need;
         const struct topic_state *state;
-        void (*found)(const struct topic_finding *finding, void *arg);
-        void *arg;
-        int routing_only; /* the present check concerns a router only */
+        struct findings *findings;
+        struct topic_changes *changes; /* may be NULL */
+        char *command;                 /* gatepost, with the file of the configuration */
 };
 
-static void report(const struct topic_check *check, int fatal, const char *format, ...) PRINTF_LIKE(3, 4);
+/* Set the remedy of the last finding: a change of a setting, from its present value. */
+static void
+mend(const struct topic_check *check, const char *setting, const char *before, const char *after)
+{
+        finding_set_remedy(&check->findings->items[check->findings->n - 1], "%s topics fix --yes",
+                           check->command);
+        if (check->changes != NULL)
+                topic_changes_add(check->changes, check->need->name, setting, before, after);
+}
 
 static void
-report(const struct topic_check *check, int fatal, const char *format, ...)
+mend_number(const struct topic_check *check, const char *setting, int64_t before, int64_t after)
 {
-        struct topic_finding finding = {.fatal = fatal,
-                                        .routing_only = check->routing_only,
-                                        .topic = check->need->name};
+        char one[TOPIC_CHANGE_SIZE], other[TOPIC_CHANGE_SIZE];
+
+        (void)snprintf(one, sizeof(one), "%" PRId64, before);
+        (void)snprintf(other, sizeof(other), "%" PRId64, after);
+        mend(check, setting, one, other);
+}
+
+static void report(const struct topic_check *check, enum finding_level level, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+
+static void
+report(const struct topic_check *check, enum finding_level level, const char *format, ...)
+{
+        char text[FINDING_TEXT_SIZE];
         va_list args;
 
         va_start(args, format);
-        (void)vsnprintf(finding.text, sizeof(finding.text), format, args);
+        (void)vsnprintf(text, sizeof(text), format, args);
         va_end(args);
-        check->found(&finding, check->arg);
+        (void)findings_add(check->findings, level, check->need->name, "%s", text);
 }
 
-/* Report a wrong setting, with the command of Kafka's own tool that fixes it. */
+/* Check how long `deliveries` keeps the records by which repeats are recognised. */
 static void
-report_setting(const struct topic_check *check, int fatal, const char *what, const char *setting)
-{
-        report(check, fatal,
-               "%s; fix it: kafka-configs.sh --bootstrap-server %s --alter --topic %s --add-config %s", what,
-               config_tool_broker(check->config), check->need->name, setting);
-}
-
-static void
-check_retention(const struct topic_check *check)
+check_window(const struct topic_check *check)
 {
         const struct topic_state *state = check->state;
-        int64_t wanted_ms = (int64_t)check->config->dedup_window_ms + INT64_C(86400000);
-        char what[200], setting[64], window[NUMBER_TEXT_SIZE];
-        int fatal = state->retention_ms < (int64_t)check->config->dedup_window_ms;
+        int64_t window_ms = (int64_t)check->config->dedup_window_ms;
+        char window[NUMBER_TEXT_SIZE];
+        int is_short = state->retention_ms < window_ms;
 
-        if (state->compacted)
-                report_setting(check, 1, "compaction is on: records that identify repeats would vanish",
-                               "cleanup.policy=delete");
-        if (state->retention_bytes >= 0)
-                report_setting(check, 1,
-                               "retention.bytes is limited: records may be deleted within dedup_window",
-                               "retention.bytes=-1");
-        if (state->retention_ms < 0 || state->retention_ms >= wanted_ms)
+        if (state->compacted) {
+                report(check, FINDING_ERROR,
+                       "compaction is on: records that identify repeats would be deleted");
+                mend(check, "cleanup.policy", "compact", "delete");
+        }
+        if (state->retention_bytes >= 0) {
+                report(check, FINDING_ERROR,
+                       "retention.bytes is limited: records may be deleted within dedup_window");
+                mend_number(check, "retention.bytes", state->retention_bytes, -1);
+        }
+        if (state->retention_ms < 0 || state->retention_ms >= window_ms + DAY_MS)
                 return;
-        (void)snprintf(what, sizeof(what), "retention.ms is %" PRId64 ", %s dedup_window (%s)",
-                       state->retention_ms, fatal ? "shorter than" : "less than a day longer than",
-                       number_format_duration(check->config->dedup_window_ms, window));
-        (void)snprintf(setting, sizeof(setting), "retention.ms=%" PRId64, wanted_ms);
-        report_setting(check, fatal, what, setting);
+        report(check, is_short ? FINDING_ERROR : FINDING_WARNING,
+               "retention.ms is %" PRId64 ", %s dedup_window (%s)", state->retention_ms,
+               is_short ? "shorter than" : "less than a day longer than",
+               number_format_duration(check->config->dedup_window_ms, window));
+        mend_number(check, "retention.ms", state->retention_ms, window_ms + DAY_MS);
+}
+
+/* Check how long records are kept for consumers, or for an administrator. */
+static void
+check_kept(const struct topic_check *check)
+{
+        const struct topic_state *state = check->state;
+
+        if (state->compacted) {
+                report(check, FINDING_WARNING,
+                       "compaction is on: only the last record with each key is kept");
+                mend(check, "cleanup.policy", "compact", "delete");
+        }
+        if (state->retention_ms >= 0 && state->retention_ms < HOUR_MS) {
+                report(check, FINDING_WARNING,
+                       "retention.ms is less than an hour: records may be deleted before they are read");
+                mend_number(check, "retention.ms", state->retention_ms, WEEK_MS);
+        }
 }
 
 /* Check a limit of the size of records. */
 static void
 check_limit(const struct topic_check *check, const char *name, int64_t bytes, int64_t remedy)
 {
-        char what[128], setting[64];
-
         if (bytes >= config_max_record(check->config))
                 return;
-        (void)snprintf(what, sizeof(what), "%s is %" PRId64 ", less than max_body and 64 KiB", name, bytes);
-        (void)snprintf(setting, sizeof(setting), "%s=%" PRId64, name, remedy);
-        report_setting(check, 1, what, setting);
+        report(check, FINDING_ERROR, "%s is %" PRId64 ", less than max_body and 64 KiB", name, bytes);
+        mend_number(check, name, bytes, remedy);
 }
 
 /* Kafka also refuses what does not fit into a segment. */
@@ -109,17 +140,16 @@ check_receive_limit(const struct topic_check *check)
 {
         const struct config *config = check->config;
         int64_t largest = check->state->max_message_bytes;
-        char line[NUMBER_TEXT_SIZE] = "the default";
 
         if (!(config->roles & CONFIG_ROUTER) || config_receive_limit(config) >= largest + CONFIG_ANSWER_BYTES)
                 return;
-        if (config->receive_line != 0)
-                (void)snprintf(line, sizeof(line), "line %zu", config->receive_line);
-        report(check, 0,
-               "max.message.bytes is %" PRId64 ", but receive.message.max.bytes, in [kafka], is %" PRId64
-               " (%s): the router could not read on at a delivery of that size; set the latter to at least "
-               "%" PRId64 ", or the former to what receivers need",
-               largest, config_receive_limit(config), line, config_receive_needed(config, largest));
+        report(check, FINDING_WARNING,
+               "max.message.bytes is %" PRId64 ", but receive.message.max.bytes in [kafka] %" PRId64
+               ": the router would stop at a delivery of that size",
+               largest, config_receive_limit(config));
+        finding_set_remedy(&check->findings->items[check->findings->n - 1],
+                           "in [kafka] of %s: receive.message.max.bytes = %" PRId64, config->file,
+                           config_receive_needed(config, largest));
 }
 
 /* Return the limit that counts for this one, of which the broker may not have all. */
@@ -150,7 +180,6 @@ check_timestamps(const struct topic_check *check)
         enum topic_limit before = find_limit(state, TOPIC_BEFORE_MAX),
                          after = find_limit(state, TOPIC_AFTER_MAX), wrong;
         int64_t needed_ms = CLOCKS_MS + (int64_t)producer_longest_wait_ms(check->config);
-        char what[200], setting[80];
 
         if (state->log_append_time)
                 return; /* the broker sets the timestamp */
@@ -162,96 +191,109 @@ check_timestamps(const struct topic_check *check)
         } else {
                 return;
         }
-        (void)snprintf(what, sizeof(what),
-                       "%s is %" PRId64 ", less than %" PRId64
-                       ": Kafka would refuse records that have waited or by a clock that differs",
-                       topic_settings_limit(wrong), state->limits_ms[wrong], needed_ms);
-        (void)snprintf(setting, sizeof(setting), "%s=%" PRId64, topic_settings_limit(wrong),
-                       wrong == TOPIC_AFTER_MAX ? HOUR_MS : INT64_MAX);
-        report_setting(check, 1, what, setting);
+        report(check, FINDING_ERROR,
+               "%s is %" PRId64 ", less than %" PRId64
+               ": Kafka would refuse records that have waited, or by a clock that differs",
+               topic_settings_limit(wrong), state->limits_ms[wrong], needed_ms);
+        mend_number(check, topic_settings_limit(wrong), state->limits_ms[wrong],
+                    wrong == TOPIC_AFTER_MAX ? HOUR_MS : INT64_MAX);
+}
+
+/* Check that an acknowledged record survives the loss of a broker. */
+static void
+check_replicas(const struct topic_check *check)
+{
+        const struct topic_state *state = check->state;
+
+        if (state->replicas >= 3 && state->min_insync_replicas < 2) {
+                report(check, FINDING_WARNING,
+                       "min.insync.replicas is 1: an acknowledged record may be on one broker only");
+                mend_number(check, "min.insync.replicas", state->min_insync_replicas, 2);
+        } else if (state->replicas >= 2 && state->min_insync_replicas >= state->replicas) {
+                report(check, FINDING_WARNING,
+                       "min.insync.replicas is the number of replicas: nothing can be written while one "
+                       "broker is down");
+                mend_number(check, "min.insync.replicas", state->min_insync_replicas,
+                            state->replicas == 2 ? 1 : 2);
+        }
+        if (state->unclean_election) {
+                report(check, FINDING_WARNING,
+                       "unclean leader election is on: acknowledged records may be lost");
+                mend(check, "unclean.leader.election.enable", "true", "false");
+        }
+}
+
+/* Check what only a router needs. */
+static void
+check_routing(const struct topic_check *check)
+{
+        check_replicas(check);
+        if (check->need->use != TOPIC_DELIVERIES) {
+                check_kept(check);
+                return;
+        }
+        check_window(check);
+        check_receive_limit(check);
+        if (!check->state->log_append_time) {
+                report(check, FINDING_WARNING,
+                       "message.timestamp.type is not LogAppendTime: dedup_window follows the receivers' "
+                       "clocks");
+                mend(check, "message.timestamp.type", "CreateTime", "LogAppendTime");
+        }
+}
+
+/* Check whether the topic, and what is set for it, can be seen. */
+static int
+is_visible(const struct topic_check *check)
+{
+        const struct topic_state *state = check->state;
+        struct finding *finding;
+
+        if (state->exists && state->settings_known)
+                return 1;
+        if (state->hidden) {
+                finding =
+                    findings_add(check->findings, FINDING_ERROR, check->need->name,
+                                 "the account may not see it, so it may not %s it, or it does not exist",
+                                 check->need->use == TOPIC_DELIVERIES ? "read or write" : "write");
+                finding_set_remedy(finding, "gatepost-guide(7), KAFKA ACCOUNTS; %s topics create",
+                                   check->command);
+        } else if (!state->exists) {
+                finding =
+                    findings_add(check->findings, FINDING_ERROR, check->need->name, "the topic is missing");
+                finding_set_remedy(finding, "%s topics create", check->command);
+        } else {
+                finding = findings_add(check->findings, FINDING_WARNING, check->need->name,
+                                       "its settings may not be read, so they are not checked");
+                finding_set_remedy(finding, "allow DescribeConfigs: gatepost-guide(7), KAFKA ACCOUNTS");
+        }
+        return 0;
 }
 
 void
 topics_check(const struct config *config, const struct topic_need *need, const struct topic_state *state,
-             void (*found)(const struct topic_finding *finding, void *arg), void *arg)
+             int is_routed, struct findings *findings, struct topic_changes *changes)
 {
-        struct topic_check check = {config, need, state, found, arg, 0};
+        struct topic_check check = {config, need, state, findings, changes, config_command(config->file)};
 
-        if (state->hidden) {
-                report(&check, 1,
-                       "the account may not see it, so it lacks the permission to %s it, or there is no such "
-                       "topic; gatepost-guide(7) has the permissions that each account needs",
-                       need->use == TOPIC_DELIVERIES ? "read (router) or write (receiver)" : "write");
-                return;
+        if (is_visible(&check)) {
+                check_record_size(&check);
+                check_timestamps(&check);
+                if (is_routed)
+                        check_routing(&check);
         }
-        if (!state->exists) {
-                char *command = config_command(config->file);
-
-                report(&check, 1, "the topic is missing; create it: %s topics create", command);
-                free(command);
-                return;
-        }
-        if (!state->settings_known) {
-                report(&check, 0,
-                       "its settings may not be read, so they are not checked; allow the account "
-                       "DescribeConfigs on it");
-                return;
-        }
-        check_record_size(&check);
-        check_timestamps(&check);
-        check.routing_only = 1;
-        if (state->replicas >= 3 && state->min_insync_replicas < 2)
-                report_setting(&check, 0,
-                               "min.insync.replicas is 1: an acknowledged record may be on one broker only",
-                               "min.insync.replicas=2");
-        if (state->replicas >= 2 && state->min_insync_replicas >= state->replicas)
-                report_setting(
-                    &check, 0,
-                    "min.insync.replicas is the number of replicas: when one broker is down, nothing can "
-                    "be written to it, and a router that has tried to stops until the broker is back",
-                    state->replicas == 2 ? "min.insync.replicas=1" : "min.insync.replicas=2");
-        if (state->unclean_election)
-                report_setting(&check, 0, "unclean leader election is on: acknowledged records may be lost",
-                               "unclean.leader.election.enable=false");
-        if (need->use != TOPIC_DELIVERIES) {
-                if (state->compacted)
-                        report_setting(&check, 0,
-                                       "compaction is on: only the last record with each key is kept",
-                                       "cleanup.policy=delete");
-                if (state->retention_ms >= 0 && state->retention_ms < HOUR_MS)
-                        report_setting(
-                            &check, 0,
-                            "retention.ms is less than an hour: records may be deleted before they "
-                            "are read",
-                            "retention.ms=604800000");
-                return;
-        }
-        check_retention(&check);
-        check_receive_limit(&check);
-        if (!state->log_append_time)
-                report_setting(&check, 0,
-                               "message.timestamp.type is not LogAppendTime: dedup_window follows the "
-                               "receivers' clocks",
-                               "message.timestamp.type=LogAppendTime");
+        free(check.command);
 }
 
-struct new_findings {
-        int logs; /* log warnings */
-        size_t n_fatal;
-        struct error *error; /* the first fatal one */
-};
-
-static void
-on_finding(const struct topic_finding *finding, void *arg)
+void
+topics_check_log(const struct finding *finding)
 {
-        struct new_findings *findings = arg;
-        char quoted[LOG_QUOTED_SIZE];
+        char text[LOG_QUOTED_SIZE], remedy[LOG_QUOTED_SIZE];
 
-        if (finding->fatal && findings->n_fatal++ == 0)
-                (void)error_set(findings->error, "topic %s: %s", finding->topic, finding->text);
-        if (!finding->fatal && findings->logs)
-                log_warning("topic is misconfigured topic=%s reason=%s", finding->topic,
-                            log_quote(finding->text, quoted));
+        log_line(finding->level == FINDING_ERROR ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
+                 "topic is misconfigured topic=%s reason=%s remedy=%s", finding->subject,
+                 log_quote(finding->text, text),
+                 log_quote(finding->remedy == NULL ? "" : finding->remedy, remedy));
 }
 
 /* List the topics of next that before does not name. Returns an array of *n, which the caller frees. */
@@ -275,27 +317,28 @@ find_new(const struct config *before, const struct config *next, size_t *n)
 }
 
 /*
- * Check topics once. Returns 1 when they are right; otherwise, with the reason, 0, or -1 when Kafka did not
- * answer.
+ * Check topics once. Returns 1 when the guarantee holds; otherwise, with the reason, 0, or -1 when Kafka did
+ * not answer.
  */
 static int
 look(rd_kafka_t *client, const struct config *config, const struct topic_need *needs, size_t n,
-     int timeout_ms, struct error *error)
+     int timeout_ms, struct findings *findings, struct error *error)
 {
         struct topic_state *states = mem_alloc(n * sizeof(*states));
-        struct new_findings findings = {0, 0, error};
         int result = topics_describe(client, needs, n, states, timeout_ms, error);
+        const struct finding *first;
 
+        findings_clear(findings);
         for (size_t i = 0; i < n && result == 0; i++)
-                topics_check(config, &needs[i], &states[i], on_finding, &findings);
-        if (result == 0 && findings.n_fatal == 0) {
-                findings.logs = 1;
-                for (size_t i = 0; i < n; i++)
-                        topics_check(config, &needs[i], &states[i], on_finding, &findings);
-                result = 1;
-        }
+                topics_check(config, &needs[i], &states[i], 1, findings, NULL);
         free(states);
-        return result;
+        if (result != 0)
+                return -1;
+        first = findings_first(findings, FINDING_ERROR);
+        if (first == NULL)
+                return 1;
+        (void)error_set(error, "topic %s: %s", first->subject, first->text);
+        return 0;
 }
 
 int
@@ -303,6 +346,7 @@ topics_check_new(rd_kafka_t *client, const struct config *before, const struct c
                  const atomic_int *cancelled, struct error *error)
 {
         int64_t end_ms = clock_monotonic_ms() + DEADLINE_MS;
+        struct findings findings = {0};
         size_t n;
         struct topic_need *needs = find_new(before, next, &n);
         int result = n == 0;
@@ -314,11 +358,14 @@ topics_check_new(rd_kafka_t *client, const struct config *before, const struct c
                         break;
                 if (looks > 0)
                         clock_sleep_ms(PAUSE_MS);
-                result =
-                    look(client, next, needs, n, left_ms < TIMEOUT_MS ? (int)left_ms : TIMEOUT_MS, error);
+                result = look(client, next, needs, n, left_ms < TIMEOUT_MS ? (int)left_ms : TIMEOUT_MS,
+                              &findings, error);
         }
         if (result < 0)
                 (void)error_prefix(error, "the new topics cannot be checked");
+        for (size_t i = 0; i < findings.n; i++)
+                topics_check_log(&findings.items[i]);
+        findings_clear(&findings);
         free(needs);
         return result > 0 ? 0 : -1;
 }

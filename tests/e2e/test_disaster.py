@@ -94,7 +94,7 @@ def test_deliveries_recreated_while_no_router_runs_are_routed_from_the_start(ins
     route(installation, config, first)
     kafka.delete(kafka.deliveries)
     router = installation.daemon(config).launch()
-    router.wait_for_log("the topic is missing; create it: gatepost")
+    router.wait_for_log("the topic is missing")
     router.wait_for_exit(EX_CONFIG)
     installation.create_topics(config, partitions=2)
     second = [Delivery() for _ in range(3)]

@@ -64,17 +64,10 @@ def test_address_of_the_embedded_broker_is_in_the_status(installation, embedded,
 
 def test_topics_of_the_embedded_broker_are_listed_without_settings(run):
     listed = run("topics", "list")
-    assert "has no settings" in listed.stderr and re.search(r"\.deliveries +deliveries +1 +1 +-$", listed.stdout, re.M)
+    assert re.search(r"\.deliveries +deliveries +1 +1 +-$", listed.stdout, re.M)
     topics = json.loads(run("topics", "list", "--json").stdout)
     assert len(topics) == 11 and all(each["exists"] and each["retentionMs"] is None and not each["findings"] for each in topics)
-    created = run("topics", "create").stdout.splitlines()
-    assert len(created) == 11 and all(line.endswith(" exists, unchanged") for line in created)
-
-
-def test_topics_create_refers_to_a_reload_of_the_embedded_broker(installation, embedded, run):
-    embedded["events"]["invoice.*"] = f"{installation.prefix}.new"
-    done = run("topics", "create", status=75)
-    assert re.search(rf"^{installation.prefix}.new +missing$", done.stdout, re.M) and "SIGHUP" in done.stderr
+    assert run("topics", "create").stdout.startswith("gatepostd creates the topics of its embedded broker")
 
 
 def test_audit_with_the_embedded_broker_compares_what_was_routed(installation, embedded, run):

@@ -23,6 +23,7 @@ COMMANDS = {
     "config": ([], EX_OK),
     "topics create": ([], EX_UNAVAILABLE),
     "topics list": ([], EX_UNAVAILABLE),
+    "topics fix": ([], EX_UNAVAILABLE),
     "sign": (["body.json"], EX_OK),
     "verify": (["headers.txt", "body.json"], EX_OK),
     "send": (["--to", "http://127.0.0.1:9/", "body.json"], EX_TEMPFAIL),
@@ -143,7 +144,7 @@ def test_help_of_the_program(run):
     for arguments in (["nonsense"], ["topics", "nonsense"], ["check", "nonsense"]):
         done = run("/nonexistent", "help", *arguments)
         assert (done.returncode, done.stdout) == (EX_USAGE, "") and f"unknown command '{' '.join(arguments)}'" in done.stderr
-    assert listed(run("/nonexistent", "help", "topics", "nonsense").stderr) == ["topics create", "topics list"]
+    assert listed(run("/nonexistent", "help", "topics", "nonsense").stderr) == ["topics create", "topics list", "topics fix"]
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in NEED_NO_CONFIGURATION])

@@ -135,7 +135,7 @@ def test_cause_is_named_everywhere(offline, config, secured, spoil, parts):
     assert PASSWORD not in daemon.log + daemon.admin("/status").body.decode()
 
 
-COMMANDS = ["topics create", "topics list", "tail --until-end", "audit", "quarantine list", "quarantine show 0-0",
+COMMANDS = ["topics create", "topics list", "topics fix", "tail --until-end", "audit", "quarantine list", "quarantine show 0-0",
             "quarantine release --reason unknown-kind"]
 
 

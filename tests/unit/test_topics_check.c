@@ -1,5 +1,6 @@
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kafka/topics_check.h"
@@ -7,26 +8,20 @@
 
 #define UNLIMITED "9223372036854775807"
 
-static char found[sizeof(((struct topic_finding *)0)->text)];
-static int n_found;
-
-static void
-on_finding(const struct topic_finding *finding, void *arg)
-{
-        (void)arg;
-        n_found++;
-        ck_assert_int_eq(finding->fatal, 1);
-        ck_assert_int_eq(finding->routing_only, 0);
-        (void)snprintf(found, sizeof(found), "%s", finding->text);
-}
+/* Of the last check. */
+static char found[FINDING_TEXT_SIZE];
+static struct topic_change change;
 
 /* Check an otherwise suitable topic with these limits; NULL: the broker has no such option. */
 static int
 check_limits(const char *before, const char *after, const char *difference, uint64_t ack_timeout_ms)
 {
         static const struct topic_need need = {"t.events", TOPIC_EVENTS};
-        struct config config = {.ack_timeout_ms = ack_timeout_ms, .max_body = 1};
+        struct config config = {.file = "some.conf", .ack_timeout_ms = ack_timeout_ms, .max_body = 1};
         struct topic_state state = {.exists = 1, .settings_known = 1, .replicas = 1, .retention_ms = -1};
+        struct findings findings = {0};
+        struct topic_changes changes = {0};
+        int n;
         const char *const values[] = {
             [TOPIC_BEFORE_MAX] = before, [TOPIC_AFTER_MAX] = after, [TOPIC_DIFFERENCE_MAX] = difference};
 
@@ -35,9 +30,18 @@ check_limits(const char *before, const char *after, const char *difference, uint
                 if (values[l] != NULL)
                         topic_settings_read_limit(&state, topic_settings_limit(l), values[l]);
         }
-        n_found = 0;
-        topics_check(&config, &need, &state, on_finding, NULL);
-        return n_found;
+        topics_check(&config, &need, &state, 0, &findings, &changes);
+        n = (int)findings.n;
+        ck_assert_uint_eq(changes.n, findings.n);
+        ck_assert_uint_eq(findings_count(&findings, FINDING_ERROR), findings.n);
+        if (n > 0) {
+                (void)snprintf(found, sizeof(found), "%s", findings.items[0].text);
+                ck_assert_str_eq(findings.items[0].remedy, "gatepost -c some.conf topics fix --yes");
+                change = changes.items[0];
+        }
+        free(changes.items);
+        findings_clear(&findings);
+        return n;
 }
 
 START_TEST(test_brokers_without_the_options_have_no_limit)
@@ -58,7 +62,8 @@ START_TEST(test_limit_of_old_brokers_counts_once_for_both_directions)
 {
         ck_assert_int_eq(check_limits(NULL, NULL, "0", 8000), 1);
         ck_assert_ptr_nonnull(strstr(found, "message.timestamp.difference.max.ms is 0, less than 60000: "));
-        ck_assert_ptr_nonnull(strstr(found, "--add-config message.timestamp.difference.max.ms=" UNLIMITED));
+        ck_assert_str_eq(change.setting, "message.timestamp.difference.max.ms");
+        ck_assert_str_eq(change.after, UNLIMITED);
         ck_assert_int_eq(check_limits(UNLIMITED, UNLIMITED, "0", 8000), 1);
         ck_assert_ptr_nonnull(strstr(found, "message.timestamp.difference.max.ms is 0, "));
 }

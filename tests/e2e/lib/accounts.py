@@ -34,7 +34,8 @@ def bindings_of(command):
     kinds = {"--topic": ResourceType.TOPIC, "--group": ResourceType.GROUP,
              "--transactional-id": ResourceType.TRANSACTIONAL_ID}
     operations = {"Read": AclOperation.READ, "Write": AclOperation.WRITE, "Create": AclOperation.CREATE,
-                  "Describe": AclOperation.DESCRIBE, "DescribeConfigs": AclOperation.DESCRIBE_CONFIGS}
+                  "Describe": AclOperation.DESCRIBE, "DescribeConfigs": AclOperation.DESCRIBE_CONFIGS,
+                  "AlterConfigs": AclOperation.ALTER_CONFIGS}
     given = [pair for pair in zip(command[1:], command[2:]) if pair[0].startswith("--")]
     (principal,) = [value for name, value in given if name == "--allow-principal"]
     pattern = ResourcePatternType.PREFIXED if ("--resource-pattern-type", "prefixed") in given else ResourcePatternType.LITERAL
