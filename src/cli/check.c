@@ -92,35 +92,10 @@ print_json(const char *file, const struct config *config, int status)
         json_print(json);
 }
 
-/* Whether a kind has a topic, or of a family some kind. */
-static int
-has_topic(const struct topic_table *topics, const char *pattern)
-{
-        size_t stem = strcspn(pattern, "*");
-
-        return pattern[stem] == '*' ? topic_table_has_family(topics, pattern, stem)
-                                    : topic_table_find(topics, pattern, stem) != NULL;
-}
-
-/* The first line of [events] replaces the topics of all documented kinds. Returns how many have none. */
-static size_t
-count_without_topic(const struct config *config)
-{
-        struct topic_table *documented = topic_table_new();
-        size_t n = 0;
-
-        topic_table_add_defaults(documented, "x");
-        for (size_t i = 0; (config->roles & CONFIG_ROUTER) && i < topic_table_size(documented); i++)
-                n += !has_topic(config->topics, topic_table_rule(documented, i)->pattern);
-        topic_table_free(documented);
-        return n;
-}
-
 static void
 print_summary(const char *file, const struct config *config, int status)
 {
         const char *of_warnings = reported.n_warnings == 1 ? "" : "s";
-        size_t n_without_topic;
 
         if (status != 0 && reported.n_errors > 0)
                 (void)command_fail(0, "%s is refused: %zu error%s, %zu warning%s", file, reported.n_errors,
@@ -133,10 +108,6 @@ print_summary(const char *file, const struct config *config, int status)
         printf("%s: ok, %zu source%s, %zu event topic%s", file, config->n_sources,
                config->n_sources == 1 ? "" : "s", topic_table_size(config->topics),
                topic_table_size(config->topics) == 1 ? "" : "s");
-        n_without_topic = count_without_topic(config);
-        if (n_without_topic > 0)
-                printf(" (none for %zu documented kind%s, whose deliveries go to quarantine)",
-                       n_without_topic, n_without_topic == 1 ? "" : "s");
         if (config->certificate != NULL)
                 printf(", certificate valid for %d day%s", days_left(config),
                        days_left(config) == 1 ? "" : "s");

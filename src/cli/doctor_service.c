@@ -145,16 +145,6 @@ find_gap(const struct doctor *doctor, const struct subscription_view *view)
         return gap;
 }
 
-/* [events] replaces the default table: a section of one line would leave all other kinds without a topic. */
-static const char *
-events_hint(const struct doctor *doctor)
-{
-        return doctor->config->has_events
-                   ? ""
-                   : ", which replaces the default table: first put the whole [events] there that "
-                     "@GATEPOST@ config prints";
-}
-
 static void
 report_webhook(struct doctor *doctor, const struct config_source *source,
                const struct subscription_view *view)
@@ -173,17 +163,17 @@ report_webhook(struct doctor *doctor, const struct config_source *source,
                 doctor_warn(
                     doctor,
                     "%.300s has events for which there is no topic (%s): their deliveries go to quarantine "
-                    "as unknown-kind; name a topic for each in [events] of %s%s; then @GATEPOST@ topics "
+                    "as unknown-kind; name a topic for each in [events] of %s; then @GATEPOST@ topics "
                     "create, and let all routers load it",
-                    url, gap.events, doctor->file, events_hint(doctor));
+                    url, gap.events, doctor->file);
         else if (gap.coverage == SOME_TOPICS)
                 doctor_note(
                     doctor,
                     "%.300s has families of events of which only some kinds have a topic (%s): deliveries of "
                     "others go to quarantine as unknown-kind; if some are expected, name topics for them, or "
-                    "one for the family, in [events] of %s%s; then @GATEPOST@ topics create, and let all "
+                    "one for the family, in [events] of %s; then @GATEPOST@ topics create, and let all "
                     "routers load it",
-                    url, gap.events, doctor->file, events_hint(doctor));
+                    url, gap.events, doctor->file);
         else
                 doctor_pass(doctor, "%.300s has %s%s", url,
                             view->shows_events ? "the events " : "unknown events", events);

@@ -142,18 +142,13 @@ check_topic(const struct config *config, size_t i, size_t line, struct problems 
 static void
 set_topics(struct config *config, const struct ini *ini, struct problems *problems)
 {
-        if (config->topics_prefix == NULL)
+        char *prefix = config->topics_prefix;
+
+        if (prefix == NULL)
                 return; /* invalid, and reported */
-        config->deliveries_topic = mem_printf("%s.deliveries", config->topics_prefix);
-        config->quarantine_topic = mem_printf("%s.quarantine", config->topics_prefix);
-        config->group = mem_printf("%s.router", config->topics_prefix);
-        config->has_events = ini_line(ini, "events", "", NULL) != 0;
-        if (!config->has_events)
-                topic_table_add_defaults(config->topics, config->topics_prefix);
-        else if (topic_table_size(config->topics) == 0 && problems->n_errors == 0)
-                problems_add(
-                    problems, ini_line(ini, "events", "", NULL),
-                    "[events] is empty: every delivery would be quarantined; remove it to use the defaults");
+        config->topics_prefix = NULL;
+        config_set_topics(config, prefix);
+        free(prefix);
         if (!topic_name_is_valid(config->quarantine_topic))
                 problems_add(problems, ini_line(ini, "topics", "", "prefix"),
                              "prefix is too long: %s is not a valid topic name", config->quarantine_topic);

@@ -85,6 +85,7 @@ config_free(const struct config *held)
 
         if (config == NULL || atomic_fetch_sub(&config->n_holders, 1) != 0)
                 return;
+        ini_clear(&config->ini);
         free_lists(config);
         topic_table_free(config->topics);
         if (config->admin != NULL)
@@ -108,6 +109,33 @@ config_free(const struct config *held)
         free(config->tls_client_ca_file);
         certificate_free(config->certificate);
         free(config);
+}
+
+static void
+replace(char **text, char *other)
+{
+        free(*text);
+        *text = other;
+}
+
+void
+config_set_topics(struct config *config, const char *prefix)
+{
+        struct error ignored; /* the lines were accepted, or reported */
+
+        replace(&config->topics_prefix, mem_strdup(prefix));
+        replace(&config->deliveries_topic, mem_printf("%s.deliveries", config->topics_prefix));
+        replace(&config->quarantine_topic, mem_printf("%s.quarantine", config->topics_prefix));
+        replace(&config->group, mem_printf("%s.router", config->topics_prefix));
+        topic_table_free(config->topics);
+        config->topics = topic_table_new();
+        for (size_t i = 0; i < config->ini.n; i++) {
+                const struct ini_entry *entry = &config->ini.entries[i];
+
+                if (entry->name != NULL && strcmp(entry->section, "events") == 0)
+                        (void)!topic_table_add(config->topics, entry->name, entry->value, &ignored);
+        }
+        topic_table_add_defaults(config->topics, config->topics_prefix);
 }
 
 int64_t

@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "config/certificate.h"
+#include "config/ini.h"
 #include "config/problems.h"
 #include "model/delivery_check.h"
 #include "model/rules.h"
@@ -88,6 +89,7 @@ struct config_property {
 struct config {
         atomic_uint n_holders; /* besides the caller who loaded it */
         char *file;
+        struct ini ini;            /* its entries, with secrets masked */
         struct config_file *files; /* first this one, then those that it names and that gatepostd reads */
         size_t n_files;
         char **awaiting; /* options of the file that only a restart applies, such as "[receiver] threads" */
@@ -135,11 +137,10 @@ struct config {
         size_t n_sources; /* at least 1 */
 
         char *topics_prefix;
-        char *deliveries_topic; /* <prefix>.deliveries */
-        char *quarantine_topic; /* <prefix>.quarantine */
-        char *group;            /* <prefix>.router */
-        int has_events;         /* the file has [events]; else topics is the default table */
-        struct topic_table *topics;
+        char *deliveries_topic;     /* <prefix>.deliveries */
+        char *quarantine_topic;     /* <prefix>.quarantine */
+        char *group;                /* <prefix>.router */
+        struct topic_table *topics; /* [events] and the default table */
 
         int embedded; /* bootstrap.servers = embedded, which is not kept as a property */
         struct config_property *kafka;
@@ -242,6 +243,9 @@ int config_add_secret_file(struct config *config, struct config_source *source, 
 
 /* Add a file that was read, with its state before that. */
 void config_add_file(struct config *config, const char *path, const struct stat *st, int is_of_kafka);
+
+/* Set the names of topics and the topics of events by a prefix, and [events] of the file. */
+void config_set_topics(struct config *config, const char *prefix);
 
 /* Note that only a restart applies an option of this file, or a whole section, whose name is NULL. */
 void config_await_restart(struct config *config, const char *section, const char *name);

@@ -4,11 +4,7 @@
 
 #include "base/json.h"
 #include "config/config.h"
-#include "config/kafka_properties.h"
-#include "config/load.h"
 #include "config/options.h"
-
-static const char masked[] = "(secret)";
 
 /* A value and its origin. argument is the NAME of [source NAME], else "". */
 struct shown {
@@ -39,12 +35,6 @@ computed(const struct dump *dump, const struct option_row *option, const struct 
         return option->fallback;
 }
 
-static int
-is_secret(const struct option_row *option)
-{
-        return option->type == OPTION_SECRET || option->type == OPTION_API_KEY;
-}
-
 static void
 dump_option(const struct dump *dump, const struct option_row *option, const struct config_source *source)
 {
@@ -58,8 +48,8 @@ dump_option(const struct dump *dump, const struct option_row *option, const stru
                 if (entry->name == NULL || strcmp(entry->section, option->section) != 0 ||
                     strcmp(entry->argument, argument) != 0 || strcmp(entry->name, option->name) != 0)
                         continue;
-                dump->show(&(struct shown){option->section, argument, option->name,
-                                           is_secret(option) ? masked : entry->value, entry->line},
+                dump->show(&(struct shown){option->section, argument, option->name, entry->value,
+                                           entry->line},
                            dump->arg);
                 given = 1;
         }
@@ -78,28 +68,24 @@ dump_section(const struct dump *dump, const char *section, const struct config_s
         }
 }
 
-static size_t
-line_of(const struct ini *ini, const char *section, const char *name)
-{
-        for (size_t i = 0; i < ini->n; i++) {
-                const struct ini_entry *entry = &ini->entries[i];
-
-                if (entry->name != NULL && strcmp(entry->section, section) == 0 &&
-                    strcmp(entry->name, name) == 0)
-                        return entry->line;
-        }
-        return 0;
-}
-
+/* The lines of the file, then the defaults that they leave. */
 static void
 dump_events(const struct dump *dump)
 {
+        const struct ini *ini = dump->ini;
+
+        for (size_t i = 0; i < ini->n; i++) {
+                const struct ini_entry *entry = &ini->entries[i];
+
+                if (entry->name != NULL && strcmp(entry->section, "events") == 0)
+                        dump->show(&(struct shown){"events", "", entry->name, entry->value, entry->line},
+                                   dump->arg);
+        }
         for (size_t i = 0; i < topic_table_size(dump->config->topics); i++) {
                 const struct topic_rule *rule = topic_table_rule(dump->config->topics, i);
 
-                dump->show(&(struct shown){"events", "", rule->pattern, rule->topic,
-                                           line_of(dump->ini, "events", rule->pattern)},
-                           dump->arg);
+                if (ini_line(ini, "events", "", rule->pattern) == 0)
+                        dump->show(&(struct shown){"events", "", rule->pattern, rule->topic, 0}, dump->arg);
         }
 }
 
@@ -110,10 +96,7 @@ dump_kafka(const struct dump *dump)
                 const struct ini_entry *entry = &dump->ini->entries[i];
 
                 if (entry->name != NULL && strcmp(entry->section, "kafka") == 0)
-                        dump->show(&(struct shown){"kafka", "", entry->name,
-                                                   kafka_property_is_secret(entry->name) ? masked
-                                                                                         : entry->value,
-                                                   entry->line},
+                        dump->show(&(struct shown){"kafka", "", entry->name, entry->value, entry->line},
                                    dump->arg);
         }
 }
@@ -196,16 +179,14 @@ print_json(struct dump *dump, FILE *out)
 int
 config_print(const char *file, int json, FILE *out)
 {
-        struct ini ini;
-        struct config *config = load_file(file, &ini, NULL);
+        struct config *config = config_load(file);
         struct text_out text = {.out = out, .file = file};
-        struct dump dump = {config, &ini, show_text, &text};
+        struct dump dump = {config, config == NULL ? NULL : &config->ini, show_text, &text};
 
         if (config != NULL && json)
                 print_json(&dump, out);
         else if (config != NULL)
                 dump_all(&dump);
         config_free(config);
-        ini_clear(&ini);
         return config == NULL ? -1 : 0;
 }

@@ -6,8 +6,10 @@
 
 #include "base/mem.h"
 #include "config/ini.h"
+#include "config/kafka_properties.h"
 #include "config/options.h"
 #include "config/problems.h"
+#include "config/secrets.h"
 #include "model/signature.h"
 
 /* A load under way. */
@@ -279,25 +281,48 @@ set_defaults(struct load *load)
         }
 }
 
+static int
+is_secret(const struct ini_entry *entry)
+{
+        if (strcmp(entry->section, "kafka") == 0)
+                return kafka_property_is_secret(entry->name);
+        return strcmp(entry->name, "secret") == 0 || strcmp(entry->name, "api_key") == 0;
+}
+
+/* The entries stay in memory as long as the configuration. */
+static void
+mask_secrets(struct ini *ini)
+{
+        for (size_t i = 0; i < ini->n; i++) {
+                struct ini_entry *entry = &ini->entries[i];
+
+                if (entry->name == NULL || !is_secret(entry))
+                        continue;
+                secrets_free(entry->value, strlen(entry->value));
+                entry->value = mem_strdup("(secret)");
+        }
+}
+
 struct config *
-load_file(const char *file, struct ini *ini, problems_reporter *report)
+config_load_reporting(const char *file, problems_reporter *report)
 {
         struct config *config = mem_alloc(sizeof(*config));
         struct problems problems = {.file = file, .report = report};
-        struct load load = {config, ini, &problems};
+        struct load load = {config, &config->ini, &problems};
 
-        memset(ini, 0, sizeof(*ini));
         config->file = mem_strdup(file);
         config->topics = topic_table_new();
-        if (ini_read_file(file, ini, &problems) == 0) {
-                config_add_file(config, file, &ini->st, 0);
+        if (ini_read_file(file, &config->ini, &problems) == 0) {
+                config_add_file(config, file, &config->ini.st, 0);
                 set_options(&load);
                 set_defaults(&load);
-                check_config(config, ini, &problems);
+                check_config(config, &config->ini, &problems);
         }
         for (size_t i = 0; i < problems.n; i++)
-                ini_locate(ini, &problems.items[i]);
-        if (problems_report_all(&problems) > 0) {
+                ini_locate(&config->ini, &problems.items[i]);
+        if (problems_report_all(&problems) == 0) {
+                mask_secrets(&config->ini);
+        } else {
                 config_free(config);
                 config = NULL;
         }
@@ -309,16 +334,6 @@ struct config *
 config_load(const char *file)
 {
         return config_load_reporting(file, NULL);
-}
-
-struct config *
-config_load_reporting(const char *file, problems_reporter *report)
-{
-        struct ini ini;
-        struct config *config = load_file(file, &ini, report);
-
-        ini_clear(&ini);
-        return config;
 }
 
 static int

@@ -13,13 +13,6 @@
  */
 
 /**
- * load_file(file, ini, report):
- * Like config_load_reporting(); *ini receives the file's entries. Call ini_clear() afterwards, also after a
- * failure.
- */
-struct config *load_file(const char *file, struct ini *ini, problems_reporter *report) MUST_CHECK;
-
-/**
  * values_set(option, value, config, source, error):
  * Read a value by its option's type into the configuration, or into the source for an option of [source
  * NAME]. Return 0, or -1 with the reason, which never quotes a secret.

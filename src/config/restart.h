@@ -8,9 +8,8 @@ typedef void restart_visit(const char *section, const char *name, void *arg);
 
 /**
  * restart_needed(now, then, visit, arg):
- * Call visit for each option that differs between two configurations and that a reload does not apply:
- * options with OPTION_RESTART, properties of [kafka], [events] if the prefix differs too, and the files of
- * TLS if only one configuration has TLS.
+ * Call visit for each option whose text differs between two files and that a reload does not apply: options
+ * with OPTION_RESTART, properties of [kafka], and the files of TLS if only one configuration has TLS.
  */
 void restart_needed(const struct config *now, const struct config *then, restart_visit *visit, void *arg);
 
@@ -22,8 +21,7 @@ int restart_moves_deliveries(const struct config *now, const struct config *then
 
 /**
  * restart_keep_topics(next, now):
- * Replace the names of topics and of the group in next by those in now if the prefix differs, because a
- * prefix needs a restart.
+ * Replace the prefix in next by that of now, because a prefix needs a restart. [events] of next still counts.
  */
 void restart_keep_topics(struct config *next, const struct config *now);
 

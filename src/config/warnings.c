@@ -319,56 +319,6 @@ warn_about_temporary(const struct config *config, struct problems *problems)
                 warn_about_socket(config, config->admin, "admin", problems);
 }
 
-/* Whether the service documents the kind, or one that the pattern matches. */
-static int
-is_documented(const struct topic_table *documented, const char *pattern)
-{
-        size_t stem = strcspn(pattern, "*");
-
-        return (pattern[stem] == '*' && topic_table_has_family(documented, pattern, stem)) ||
-               topic_table_documented_name(pattern, strlen(pattern)) != NULL;
-}
-
-/* Return the documented kind that a misspelt one most likely means, to be freed, or NULL. */
-static char *
-find_meant(const struct topic_table *documented, const char *pattern)
-{
-        char *lower = mem_strdup(pattern);
-        const char *names[32], *closest;
-        size_t n = 0;
-
-        for (char *c = lower; *c != '\0'; c++)
-                *c = (char)tolower((unsigned char)*c);
-        if (is_documented(documented, lower))
-                return lower;
-        for (; n < topic_table_size(documented) && n < ARRAY_LEN(names); n++)
-                names[n] = topic_table_rule(documented, n)->pattern;
-        closest = text_closest(lower, names, n);
-        free(lower);
-        return closest == NULL ? NULL : mem_strdup(closest);
-}
-
-/* A misspelt kind in [events] matches no delivery of the service. */
-static void
-warn_about_kinds(const struct config *config, const struct ini *ini, struct problems *problems)
-{
-        struct topic_table *documented = topic_table_new();
-
-        topic_table_add_defaults(documented, "x");
-        for (size_t i = 0; config->has_events && i < topic_table_size(config->topics); i++) {
-                const char *pattern = topic_table_rule(config->topics, i)->pattern;
-                char *meant = is_documented(documented, pattern) ? NULL : find_meant(documented, pattern);
-
-                if (meant != NULL)
-                        problems_warn(problems, ini_line(ini, "events", "", pattern),
-                                      "'%.64s': the service documents no such kind, and kinds are "
-                                      "case-sensitive; did you mean %.64s?",
-                                      pattern, meant);
-                free(meant);
-        }
-        topic_table_free(documented);
-}
-
 static void
 warn_about_pointers(const struct ini *ini, struct problems *problems)
 {
@@ -422,10 +372,8 @@ warn_about(const struct config *config, const struct ini *ini, struct problems *
 {
         if (config->roles & CONFIG_RECEIVER)
                 warn_about_listeners(config, ini, problems);
-        if (config->roles & CONFIG_ROUTER) {
+        if (config->roles & CONFIG_ROUTER)
                 warn_about_window(config, ini, problems);
-                warn_about_kinds(config, ini, problems);
-        }
         warn_about_role(config, ini, problems);
         warn_about_spool(config, problems);
         warn_about_temporary(config, problems);

@@ -5,11 +5,12 @@
 
 #include "base/mem.h"
 
-/* The rules in the order of adding, and sorted by pattern for lookup. */
+/* The rules with a topic, in the order of adding, and all rules, sorted by pattern for lookup. */
 struct topic_table {
         struct topic_rule **rules;
         struct topic_rule **sorted;
         size_t n;
+        size_t n_sorted;
 };
 
 static const char *const documented_kinds[] = {
@@ -31,10 +32,10 @@ topic_table_free(struct topic_table *table)
 {
         if (table == NULL)
                 return;
-        for (size_t i = 0; i < table->n; i++) {
-                free(table->rules[i]->pattern);
-                free(table->rules[i]->topic);
-                free(table->rules[i]);
+        for (size_t i = 0; i < table->n_sorted; i++) {
+                free(table->sorted[i]->pattern);
+                free(table->sorted[i]->topic);
+                free(table->sorted[i]);
         }
         free(table->rules);
         free(table->sorted);
@@ -64,7 +65,7 @@ compare(const char *pattern, const char *name, size_t len)
 static size_t
 search(const struct topic_table *table, const char *name, size_t len, int *found)
 {
-        size_t low = 0, high = table->n;
+        size_t low = 0, high = table->n_sorted;
 
         *found = 0;
         while (low < high) {
@@ -105,12 +106,27 @@ check_pattern(const char *pattern, struct error *error)
         return 0;
 }
 
+/* Add a rule to those that are looked up, at its place. */
+static struct topic_rule *
+insert(struct topic_table *table, size_t place, const char *pattern)
+{
+        struct topic_rule *rule = mem_alloc(sizeof(*rule));
+
+        rule->pattern = mem_strdup(pattern);
+        table->sorted = mem_resize(table->sorted, table->n_sorted + 1, sizeof(struct topic_rule *));
+        memmove(&table->sorted[place + 1], &table->sorted[place],
+                (table->n_sorted - place) * sizeof(struct topic_rule *));
+        table->sorted[place] = rule;
+        table->n_sorted++;
+        return rule;
+}
+
 int
 topic_table_add(struct topic_table *table, const char *pattern, const char *topic, struct error *error)
 {
+        int has_topic = strcmp(topic, TOPIC_TABLE_NONE) != 0, found;
         struct topic_rule *rule;
         size_t place;
-        int found;
 
         if (check_pattern(pattern, error) != 0)
                 return -1;
@@ -119,26 +135,58 @@ topic_table_add(struct topic_table *table, const char *pattern, const char *topi
         place = search(table, pattern, strlen(pattern), &found);
         if (found)
                 return error_set(error, "'%.64s' already has a topic", pattern);
-
-        table->rules = mem_resize(table->rules, table->n + 1, sizeof(struct topic_rule *));
-        table->sorted = mem_resize(table->sorted, table->n + 1, sizeof(struct topic_rule *));
-        rule = mem_alloc(sizeof(*rule));
-        rule->pattern = mem_strdup(pattern);
+        rule = insert(table, place, pattern);
+        if (!has_topic)
+                return 0;
         rule->topic = mem_strdup(topic);
         rule->index = table->n;
-        memmove(&table->sorted[place + 1], &table->sorted[place],
-                (table->n - place) * sizeof(struct topic_rule *));
-        table->sorted[place] = rule;
+        table->rules = mem_resize(table->rules, table->n + 1, sizeof(struct topic_rule *));
         table->rules[table->n++] = rule;
         return 0;
 }
 
+/* Return the rule whose pattern is the kind's first len bytes and a star, or NULL. */
+static const struct topic_rule *
+find_pattern(const struct topic_table *table, const char *kind, size_t len)
+{
+        char pattern[256];
+        size_t place;
+        int found;
+
+        memcpy(pattern, kind, len);
+        pattern[len] = '*';
+        place = search(table, pattern, len + 1, &found);
+        return found ? table->sorted[place] : NULL;
+}
+
+/* Return the rule that decides about a kind, or, for a pattern, the rule of that pattern; NULL: none. */
+static const struct topic_rule *
+find_rule(const struct topic_table *table, const char *kind, size_t len)
+{
+        const struct topic_rule *rule = NULL;
+        size_t place;
+        int found;
+
+        place = search(table, kind, len, &found);
+        if (found)
+                return table->sorted[place];
+        for (size_t dot = len; rule == NULL && dot > 1; dot--) {
+                if (kind[dot - 1] == '.' && dot < len)
+                        rule = find_pattern(table, kind, dot);
+        }
+        return rule;
+}
+
+/* A kind for which there is a rule already keeps it, also a pattern or one without a topic. */
 static void
 add_default(struct topic_table *table, const char *pattern, const char *prefix, const char *name)
 {
-        char *topic = mem_printf("%s.%s", prefix, name);
+        char *topic;
         struct error ignored; /* the patterns are valid, and the prefix has been checked */
 
+        if (find_rule(table, pattern, strlen(pattern)) != NULL)
+                return;
+        topic = mem_printf("%s.%s", prefix, name);
         (void)!topic_table_add(table, pattern, topic, &ignored);
         free(topic);
 }
@@ -164,37 +212,15 @@ topic_table_documented_name(const char *kind, size_t len)
                                                                                          : NULL;
 }
 
-/* Return the rule whose pattern is the kind's first len bytes and a star, or NULL. */
-static const struct topic_rule *
-find_pattern(const struct topic_table *table, const char *kind, size_t len)
-{
-        char pattern[256];
-        size_t place;
-        int found;
-
-        memcpy(pattern, kind, len);
-        pattern[len] = '*';
-        place = search(table, pattern, len + 1, &found);
-        return found ? table->sorted[place] : NULL;
-}
-
 const struct topic_rule *
 topic_table_find(const struct topic_table *table, const char *kind, size_t len)
 {
-        const struct topic_rule *rule = NULL;
-        size_t place;
-        int found;
+        const struct topic_rule *rule;
 
         if (memchr(kind, '\0', len) != NULL || memchr(kind, '*', len) != NULL || len > 255)
                 return NULL;
-        place = search(table, kind, len, &found);
-        if (found)
-                return table->sorted[place];
-        for (size_t dot = len; rule == NULL && dot > 1; dot--) {
-                if (kind[dot - 1] == '.' && dot < len)
-                        rule = find_pattern(table, kind, dot);
-        }
-        return rule;
+        rule = find_rule(table, kind, len);
+        return rule == NULL || rule->topic == NULL ? NULL : rule;
 }
 
 int

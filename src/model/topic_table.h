@@ -13,9 +13,11 @@
  */
 struct topic_table;
 
+#define TOPIC_TABLE_NONE "none" /* instead of a topic: such kinds have none */
+
 struct topic_rule {
         char *pattern;
-        char *topic;
+        char *topic;  /* never NULL in a rule that a caller gets */
         size_t index; /* 0 to topic_table_size() - 1, in the order of adding */
 };
 
@@ -25,15 +27,16 @@ void topic_table_free(struct topic_table *table);
 /**
  * topic_table_add(table, pattern, topic, error):
  * Add a rule. Refuse a pattern that exists, is empty or longer than 255 bytes, or has a `*` anywhere but in a
- * final `.*`, and a topic name that Kafka refuses. Return 0, or -1 with the reason.
+ * final `.*`, and a topic name that Kafka refuses. The topic `none` takes kinds out. Return 0, or -1 with the
+ * reason.
  */
 int topic_table_add(struct topic_table *table, const char *pattern, const char *topic,
                     struct error *error) MUST_CHECK;
 
 /**
  * topic_table_add_defaults(table, prefix):
- * Add the kinds that the service documents: a topic `<prefix>.<kind>` each, and `<prefix>.reporting_batch`
- * for that family.
+ * Add the kinds that the service documents, except those for which there is a rule already: a topic
+ * `<prefix>.<kind>` each, and `<prefix>.reporting_batch` for that family.
  */
 void topic_table_add_defaults(struct topic_table *table, const char *prefix);
 
@@ -46,6 +49,7 @@ const struct topic_rule *topic_table_find(const struct topic_table *table, const
 /* Return whether a rule is for kinds that begin with these len bytes. */
 int topic_table_has_family(const struct topic_table *table, const char *beginning, size_t len);
 
+/* The rules that have a topic. */
 size_t topic_table_size(const struct topic_table *table);
 const struct topic_rule *topic_table_rule(const struct topic_table *table, size_t index);
 

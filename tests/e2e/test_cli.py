@@ -255,10 +255,10 @@ def test_body_that_goes_to_quarantine_is_sent_with_a_warning(shared, send, body,
                                                        for each in shared.kafka.read(shared.kafka.quarantine)], 30, "the record in quarantine")
 
 
-def test_kind_elsewhere_in_the_body_and_misspelt_topics_are_warned_of(offline):
-    """Not that the documented kind be misspelt like the configured one. The receiver of another file is not judged by this one alone."""
+def test_kind_elsewhere_in_the_body_and_without_a_topic_are_warned_of(offline):
+    """The receiver of another file is not judged by this one alone."""
     config = offline.config()
-    config.sections["events"] = {"invoice.acepted": "accepted"}
+    config.sections["events"] = {"invoice.accepted": "none"}
     config["receiver"]["listen"] = "127.0.0.1:9"
     done = offline.gatepost("send", "--kind", "invoice.accepted", config=config)
     assert "no topic for the kind invoice.accepted; the router will quarantine it as unknown-kind\n" in done.stderr

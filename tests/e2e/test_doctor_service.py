@@ -82,19 +82,6 @@ def test_events_of_the_webhook_by_a_pattern(shared, service, subscribed, event, 
     assert missing is None or f" has events for which there is no topic ({missing}): " in told[0]
 
 
-def test_remedy_for_an_event_without_a_topic(shared, service, subscribed):
-    """[events] replaces the default table, so the new line alone would send all other kinds to quarantine."""
-    webhook(service, subscribed, ["invoice.accepted", "customer.created"])
-    (told,) = [line for line in examine(shared, subscribed, "--no-send").having("!") if line.startswith("! webhook ")]
-    assert "which replaces the default table: first put the whole [events] there that gatepost -c " in told
-    printed = shared.gatepost("config", config=subscribed).stdout
-    table = printed[printed.index("[events]"):].split("\n\n")[0]
-    path = subscribed.write("more.conf")
-    path.write_text(f"{path.read_text()}\n{table}\ncustomer.created = {shared.prefix}.customers\n")
-    (told,) = [line for line in examine(shared, path, "--no-send").lines if " webhook [source invoicing]" in line]
-    assert told.startswith("✓ "), told
-
-
 def test_source_of_another_account_of_the_service(installation, service, stopped):
     """A webhook of this account would deliver a second time what already arrives; until then, it is missing."""
     stopped.config["service"].update(base_url=service.url, api_key_file=stopped.config.secret_file("api-key", b"the-api-key-of-the-tests"))

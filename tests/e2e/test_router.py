@@ -416,20 +416,23 @@ def test_deliveries_wait_while_their_topic_is_missing(installation):
 
 # The table of topics
 
-def test_events_table_replaces_the_default_topics(installation):
+def test_events_table_adds_to_the_default_topics(installation):
+    """Its lines are looked up first, and `none` takes kinds out."""
     prefix = installation.prefix
     config = installation.config()
     config["events"].update({"invoice.*": f"{prefix}.any", "invoice.accepted": f"{prefix}.exact",
-                             "invoice.paid.*": f"{prefix}.longer"})
+                             "invoice.paid.*": f"{prefix}.longer", "reporting_batch.draft": "none"})
     installation.create_topics(config)
     daemon = installation.start(config)
     expected = {"invoice.accepted": "exact", "invoice.rejected": "any", "invoice.paid.late": "longer",
                 "invoice.paid": "any", "invoice.accepted.twice": "any", "invoice": "quarantine",
-                "held_unmapped_decision": "quarantine", "reporting_batch.overdue": "quarantine"}
+                "held_unmapped_decision": "held_unmapped_decision", "reporting_batch.overdue": "reporting_batch",
+                "reporting_batch.draft": "quarantine"}
     kinds = {daemon.accept(Delivery(event_body(kind))).delivery_id: kind for kind in expected}
     installation.kafka.wait_until_routed()
     records = installation.kafka.read()
     found = {kinds[record.delivery_id]: record.topic.removeprefix(prefix + ".") for record in records}
     assert found == expected and len(records) == len(expected)
     assert set(installation.kafka.topics()) == {f"{prefix}.{name}" for name in
-                                                ("deliveries", "quarantine", "any", "exact", "longer")}
+                                                ("deliveries", "quarantine", "any", "exact", "longer", "held_unmapped_decision",
+                                                 "reporting_batch")}

@@ -342,7 +342,6 @@ START_TEST(test_invalid_event_topics_are_refused)
         scratch_expect_refused("[events]\ninvoice.accepted = gatepost.quarantine\n", "gatepost.quarantine");
         scratch_expect_refused("[topics]\nprefix = x\n[events]\ninvoice.accepted = x.deliveries\n",
                                "x.deliveries");
-        scratch_expect_refused("[events]\n", "empty");
         scratch_expect_refused("[events]\ninvoice* = t.a\n", ".*");
         scratch_expect_refused("[events]\ninvoice.accepted = t/a\n", "t/a");
 }

@@ -96,7 +96,7 @@ START_TEST(test_printed_configuration_can_be_loaded)
         ck_assert_str_eq(loaded.messages, "");
         ck_assert_str_eq(loaded.config->kafka[1].value, " spaces ; and comments ");
         ck_assert_str_eq(loaded.config->kafka[2].value, "a;b \"c\"");
-        ck_assert_uint_eq(topic_table_size(loaded.config->topics), 1);
+        ck_assert_uint_eq(topic_table_size(loaded.config->topics), 10);
         scratch_release(&loaded);
         free(first);
 }

@@ -71,18 +71,6 @@ START_TEST(test_changed_option_that_needs_a_restart_is_reported)
 }
 END_TEST
 
-START_TEST(test_event_table_changed_with_the_prefix_is_reported)
-{
-        static const char other[] = "[topics]\nprefix = another\n[events]\ninvoice.* = x\n";
-
-        expect_differences("", other, "topics.prefix events.");
-        expect_differences("[events]\ninvoice.* = x\n", other, "topics.prefix");
-        expect_differences("[events]\ninvoice.* = y\n", other, "topics.prefix events.");
-        expect_differences("[events]\ninvoice.a = x\n", other, "topics.prefix events.");
-        expect_differences("", "[events]\ninvoice.* = x\n", "");
-}
-END_TEST
-
 /* The option table and the list above must agree, so that no option changes its class by accident. */
 START_TEST(test_option_table_marks_options_that_need_a_restart)
 {
@@ -155,7 +143,6 @@ suite_restart(void)
         tcase_add_checked_fixture(all, scratch_setup, scratch_teardown);
         tcase_add_loop_test(all, test_changed_option_that_needs_a_restart_is_reported, 0,
                             (int)ARRAY_LEN(others));
-        tcase_add_test(all, test_event_table_changed_with_the_prefix_is_reported);
         tcase_add_test(all, test_option_table_marks_options_that_need_a_restart);
         tcase_add_test(all, test_kafka_properties_are_compared_in_any_order);
         tcase_add_test(all, test_reloadable_options_are_not_reported);

@@ -106,6 +106,46 @@ START_TEST(test_every_one_of_a_thousand_rules_is_found)
 }
 END_TEST
 
+START_TEST(test_defaults_are_added_where_there_is_no_rule)
+{
+        add("payment.*", "payments");
+        add("invoice.pending", "later");
+        topic_table_add_defaults(table, "x");
+        ck_assert_uint_eq(topic_table_size(table), 10);
+        ck_assert_str_eq(topic_of("payment.made"), "payments");
+        ck_assert_str_eq(topic_of("invoice.pending"), "later");
+        ck_assert_str_eq(topic_of("invoice.accepted"), "x.invoice.accepted");
+        ck_assert_str_eq(topic_of("reporting_batch.filed"), "x.reporting_batch");
+}
+END_TEST
+
+START_TEST(test_rules_for_a_family_precede_the_defaults_of_its_kinds)
+{
+        add("invoice.*", "invoices");
+        add("reporting_batch.filed", "filed");
+        topic_table_add_defaults(table, "x");
+        ck_assert_uint_eq(topic_table_size(table), 4);
+        ck_assert_str_eq(topic_of("invoice.accepted"), "invoices");
+        ck_assert_str_eq(topic_of("held_unmapped_decision"), "x.held_unmapped_decision");
+        ck_assert_str_eq(topic_of("reporting_batch.filed"), "filed");
+        ck_assert_str_eq(topic_of("reporting_batch.sent"), "x.reporting_batch");
+}
+END_TEST
+
+START_TEST(test_none_takes_kinds_out)
+{
+        add("invoice.pending", "none");
+        add("reporting_batch.*", "none");
+        topic_table_add_defaults(table, "x");
+        ck_assert_uint_eq(topic_table_size(table), 7);
+        ck_assert_str_eq(topic_of("invoice.pending"), "none");
+        ck_assert_str_eq(topic_of("reporting_batch.sent"), "none");
+        ck_assert_str_eq(topic_of("invoice.accepted"), "x.invoice.accepted");
+        for (size_t i = 0; i < topic_table_size(table); i++)
+                ck_assert_ptr_nonnull(topic_table_rule(table, i)->topic);
+}
+END_TEST
+
 START_TEST(test_kind_is_not_terminated_by_a_nul)
 {
         add("a", "exact");
@@ -255,6 +295,9 @@ suite_topic_table(void)
         tcase_add_test(tcase, test_longest_pattern_wins);
         tcase_add_test(tcase, test_pattern_requires_text_after_its_dot);
         tcase_add_test(tcase, test_every_one_of_a_thousand_rules_is_found);
+        tcase_add_test(tcase, test_defaults_are_added_where_there_is_no_rule);
+        tcase_add_test(tcase, test_rules_for_a_family_precede_the_defaults_of_its_kinds);
+        tcase_add_test(tcase, test_none_takes_kinds_out);
         tcase_add_test(tcase, test_kind_is_not_terminated_by_a_nul);
         tcase_add_test(tcase, test_kind_with_a_star_is_unknown);
         tcase_add_test(tcase, test_kind_over_255_bytes_is_unknown);
