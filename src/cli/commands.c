@@ -5,6 +5,7 @@
 #include <sysexits.h>
 
 #include "base/text.h"
+#include "cli/completion.h"
 
 #define NAME_SIZE 64 /* of a command, even if it is unknown */
 
@@ -13,6 +14,8 @@ static int wants_version;
 static char **words;
 
 static void list_commands(FILE *out, const struct command *group);
+static const struct command completion_bash_command, completion_zsh_command, completion_fish_command;
+static const struct command help_command;
 
 static const struct command_option program_options[] = {
     {NULL, "COMMAND ...", "run this command; see gatepost COMMAND --help", .rest = &words},
@@ -35,15 +38,11 @@ static const struct command *const commands[] = {
     &spool_list_command, &spool_show_command, &spool_drain_command,
     &subscriptions_list_command, &subscriptions_add_command, &subscriptions_remove_command,
     &subscriptions_ensure_command, &secret_command, &completion_bash_command, &completion_zsh_command,
-    &completion_fish_command, &commands_help_command,
+    &completion_fish_command, &help_command, NULL,
 };
 /* clang-format on */
 
-const struct command *
-commands_at(size_t index)
-{
-        return index < ARRAY_LEN(commands) ? commands[index] : NULL;
-}
+#define N_COMMANDS (ARRAY_LEN(commands) - 1)
 
 /* Return whether a command is in a group; all are in the program, which has no name. */
 static int
@@ -59,7 +58,7 @@ static void
 list_commands(FILE *out, const struct command *group)
 {
         fprintf(out, "\ncommands:\n");
-        for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        for (size_t i = 0; i < N_COMMANDS; i++) {
                 if (is_in(commands[i], group->name))
                         fprintf(out, "  %-21s  %s\n", commands[i]->name, commands[i]->help);
         }
@@ -68,7 +67,7 @@ list_commands(FILE *out, const struct command *group)
 static const struct command *
 find(const char *name)
 {
-        for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        for (size_t i = 0; i < N_COMMANDS; i++) {
                 if (commands[i] != &program && strcmp(commands[i]->name, name) == 0)
                         return commands[i];
         }
@@ -84,7 +83,7 @@ find_group(const char *name, struct command *group)
         };
 
         *group = (struct command){.name = name, .list_commands = list_commands, COMMAND_OPTIONS(options)};
-        for (size_t i = 0; i < ARRAY_LEN(commands) && *name != '\0'; i++) {
+        for (size_t i = 0; i < N_COMMANDS && *name != '\0'; i++) {
                 if (is_in(commands[i], name))
                         return 0;
         }
@@ -105,11 +104,11 @@ refuse(const struct command *group, const char *reason)
 static int
 refuse_name(const struct command *group, const char *name, const char *next_word)
 {
-        const char *names[ARRAY_LEN(commands)], *closest;
+        const char *names[N_COMMANDS], *closest;
         char longer[NAME_SIZE];
         struct error reason;
 
-        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        for (size_t i = 0; i < N_COMMANDS; i++)
                 names[i] = commands[i]->name;
         closest = text_closest(name, names + 1, ARRAY_LEN(names) - 1);
         if (closest == NULL && next_word != NULL) {
@@ -177,9 +176,51 @@ static const struct command_option help_options[] = {
     {NULL, "[COMMAND ...]", "print the help of this command or group", .rest = &words},
 };
 
-const struct command commands_help_command = {
+static const struct command help_command = {
     .name = "help",
     .help = "print the help of a command or a group of commands",
     .run_with_file = help,
     COMMAND_OPTIONS(help_options),
+};
+
+static int
+print_for_bash(const char *config_file)
+{
+        (void)config_file;
+        completion_print(COMPLETION_BASH, commands);
+        return 0;
+}
+
+static int
+print_for_zsh(const char *config_file)
+{
+        (void)config_file;
+        completion_print(COMPLETION_ZSH, commands);
+        return 0;
+}
+
+static int
+print_for_fish(const char *config_file)
+{
+        (void)config_file;
+        completion_print(COMPLETION_FISH, commands);
+        return 0;
+}
+
+static const struct command completion_bash_command = {
+    .name = "completion bash",
+    .help = "print the completion script for bash",
+    .run_with_file = print_for_bash,
+};
+
+static const struct command completion_zsh_command = {
+    .name = "completion zsh",
+    .help = "print the completion script for zsh",
+    .run_with_file = print_for_zsh,
+};
+
+static const struct command completion_fish_command = {
+    .name = "completion fish",
+    .help = "print the completion script for fish",
+    .run_with_file = print_for_fish,
 };

@@ -13,11 +13,6 @@ extern const struct command spool_list_command, spool_show_command, spool_drain_
 extern const struct command subscriptions_list_command, subscriptions_add_command;
 extern const struct command subscriptions_remove_command, subscriptions_ensure_command;
 extern const struct command secret_command;
-extern const struct command completion_bash_command, completion_zsh_command, completion_fish_command;
-extern const struct command commands_help_command;
-
-/* Return a command by its index, the program itself first; NULL after the last. */
-const struct command *commands_at(size_t index);
 
 /* Run the program: the command that argv names. Returns an exit status. */
 int commands_run(char **argv);

