@@ -212,7 +212,7 @@ ask_daemon(struct audit_plan *plan)
 {
         struct json_value *report;
         const struct json_value *partitions;
-        int status = daemon_status_read(plan->config, &report);
+        int status = daemon_status_read(plan->config->file, &report);
 
         if (status != 0)
                 return status;

@@ -7,74 +7,80 @@
 #include <sysexits.h>
 
 #include "base/http_client.h"
-#include "base/mem.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/own_url.h"
 #include "config/endpoint.h"
+#include "config/ini.h"
+#include "config/options.h"
 
 #define REPORT_MAX (4u << 20) /* bytes */
 
-/* Find the admin endpoint. Returns 0, or an exit status after printing why it cannot be asked. */
-static int
-find_endpoint(const struct config *config, struct own_url *endpoint)
+/* Return the value of `listen` in [admin], or its default. */
+static const char *
+find_value(const struct ini *ini)
 {
-        if (config->admin == NULL)
+        for (size_t i = 0; i < ini->n; i++) {
+                const struct ini_entry *entry = &ini->entries[i];
+
+                if (entry->name != NULL && strcmp(entry->section, "admin") == 0 &&
+                    strcmp(entry->name, "listen") == 0)
+                        return entry->value;
+        }
+        return options_find("admin", "listen")->fallback;
+}
+
+/* Read where the admin endpoint is. Returns 0, or an exit status after printing why it cannot be asked. */
+static int
+read_address(const char *file, const char *value, struct config_listen *address)
+{
+        struct error error;
+
+        if (strcmp(value, "off") == 0)
                 return command_fail(EX_CONFIG,
-                                    "the admin endpoint is off, so gatepostd cannot be asked; set listen in "
-                                    "[admin] of %s, for example to 127.0.0.1:9464, and restart gatepostd",
-                                    config->file);
-        if (own_url_make(config->admin, NULL, "/status", endpoint) != 0)
-                return command_fail(EX_CONFIG,
-                                    "listen in [admin] of %s is %s, a port that only gatepostd knows; choose "
-                                    "a port, for example 9464, and restart gatepostd",
-                                    config->file, config->admin->text);
+                                    "the admin endpoint is off; set listen in [admin] of %s, for example to "
+                                    "127.0.0.1:9464, and restart gatepostd",
+                                    file);
+        if (endpoint_parse(value, address, &error) != 0)
+                return command_fail(EX_CONFIG, "listen in [admin] of %s: %s", file, error.text);
         return 0;
 }
 
 /* Explain that nobody listens at the admin endpoint. Returns an exit status. */
 static int
-explain_absence(const struct config *config, int reason)
+explain_absence(const char *file, const char *address, int reason)
 {
-        char *unit = command_unit(config->file), *file = text_for_shell(config->file);
+        char *unit = command_unit(file), *quoted = text_for_shell(file);
 
-        (void)command_fail(0,
-                           "gatepostd is not running%s: nobody listens at %s, which is listen in [admin] "
-                           "of %s (%s)",
-                           endpoint_may_be_hidden(config->admin, config)
-                               ? ", or has a /tmp of its own, by PrivateTmp= of its unit"
-                               : "",
-                           config->admin->text, config->file, strerror(reason));
+        (void)command_fail(0, "gatepostd is not running: nobody listens at %s (%s)", address,
+                           strerror(reason));
         command_advise("start it:             systemctl start %s", unit);
-        command_advise("or in the foreground: gatepostd -c %s", file);
+        command_advise("or in the foreground: gatepostd -c %s", quoted);
         command_advise("see why it stopped:   systemctl status %s; journalctl -u %s", unit, unit);
-        if (endpoint_may_be_hidden(config->admin, config))
-                command_advise("if it runs:           name a path in /run/gatepost instead, and restart it");
-        free(file);
+        free(quoted);
         free(unit);
         return EX_UNAVAILABLE;
 }
 
 /* Explain why there is no answer. Returns an exit status. */
 static int
-explain(const struct config *config, const struct http_client_answer *answer, const struct error *error)
+explain(const char *file, const char *address, const struct http_client_answer *answer,
+        const struct error *error)
 {
-        const char *address = config->admin->text;
-
         if (answer->os_error == ECONNREFUSED || answer->os_error == ENOENT)
-                return explain_absence(config, answer->os_error);
+                return explain_absence(file, address, answer->os_error);
         if (answer->os_error == EACCES || answer->os_error == EPERM)
                 return command_fail(EX_NOPERM,
-                                    "you may not connect to %s, which is listen in [admin] of %s; run this "
-                                    "command as the user that gatepostd runs as, with sudo -u gatepost",
-                                    address, config->file);
+                                    "you may not connect to %s; run this command as the user that gatepostd "
+                                    "runs as, with sudo -u gatepost",
+                                    address);
         if (answer->failure == HTTP_CLIENT_TIMED_OUT)
-                return command_fail(EX_UNAVAILABLE,
-                                    "gatepostd does not answer at %s within %d s, as if it were stopped or "
-                                    "overloaded; see its log by journalctl",
-                                    address, HTTP_CLIENT_TIMEOUT_MS / 1000);
+                return command_fail(
+                    EX_UNAVAILABLE,
+                    "gatepostd does not answer at %s within %d s; it is stopped or overloaded", address,
+                    HTTP_CLIENT_TIMEOUT_MS / 1000);
         return command_fail(EX_UNAVAILABLE, "no answer from %s, which is listen in [admin] of %s: %s",
-                            address, config->file, error->text);
+                            address, file, error->text);
 }
 
 /* Parse a report. Return NULL with the reason. */
@@ -96,28 +102,51 @@ parse(const struct http_client_answer *answer, struct error *error)
         return NULL;
 }
 
-int
-daemon_status_read(const struct config *config, struct json_value **report)
+/* Ask at an address. Returns 0, or an exit status after printing why there is no report. */
+static int
+ask(const char *file, const struct config_listen *address, struct json_value **status)
 {
         struct http_client_answer answer;
         struct own_url endpoint;
         struct error error;
-        int status = find_endpoint(config, &endpoint), result;
+        int result;
 
-        if (status != 0)
-                return status;
+        if (own_url_make(address, NULL, "/status", &endpoint) != 0)
+                return command_fail(EX_CONFIG,
+                                    "listen in [admin] of %s is %s, a port that only gatepostd knows; choose "
+                                    "a port, for example 9464, and restart gatepostd",
+                                    file, address->text);
         result = http_client_call(&(struct http_client_request){.method = "GET",
                                                                 .url = endpoint.url,
                                                                 .socket_path = endpoint.socket_path,
                                                                 .timeout_ms = HTTP_CLIENT_TIMEOUT_MS,
                                                                 .max_answer = REPORT_MAX},
                                   &answer, &error);
-        if (result != 0) {
-                status = explain(config, &answer, &error);
-        } else if ((*report = parse(&answer, &error)) == NULL) {
-                status = command_fail(EX_UNAVAILABLE, "%s: %s", endpoint.url, error.text);
-        }
+        if (result != 0)
+                result = explain(file, address->text, &answer, &error);
+        else if ((*status = parse(&answer, &error)) == NULL)
+                result = command_fail(EX_UNAVAILABLE, "%s: %s", endpoint.url, error.text);
         free(answer.body);
         free(endpoint.url);
-        return status;
+        return result;
+}
+
+int
+daemon_status_read(const char *file, struct json_value **status)
+{
+        struct problems problems = {.file = file};
+        struct config_listen address;
+        struct ini ini = {0};
+        int result;
+
+        if (ini_read_file(file, &ini, &problems) != 0) {
+                (void)problems_report_all(&problems);
+                result = EX_CONFIG;
+        } else if ((result = read_address(file, find_value(&ini), &address)) == 0) {
+                result = ask(file, &address, status);
+                free(address.text);
+        }
+        problems_clear(&problems);
+        ini_clear(&ini);
+        return result;
 }

@@ -3,13 +3,13 @@
 
 #include "base/compiler.h"
 #include "base/json_tree.h"
-#include "config/config.h"
 
 /**
- * daemon_status_read(config, report):
- * Ask the daemon that has this configuration, on this machine, for its /status. Returns 0 and the report, to
- * be released with json_tree_free(); or an exit status after printing why there is none, and the remedy.
+ * daemon_status_read(file, status):
+ * Ask the daemon on this machine for its /status. The configuration file says where: of all options, only
+ * `listen` in [admin] is read, so an error elsewhere in the file does not matter. Returns 0 and the document,
+ * to be released with json_tree_free(); or an exit status after printing why there is none, and the remedy.
  */
-int daemon_status_read(const struct config *config, struct json_value **report) MUST_CHECK;
+int daemon_status_read(const char *file, struct json_value **status) MUST_CHECK;
 
 #endif

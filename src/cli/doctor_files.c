@@ -373,7 +373,7 @@ find_identity(const struct doctor *doctor, struct identity *identity)
         id = json_tree_get(status, "userId");
         is_known = identity_read(identity, status);
         if (!is_known && id != NULL)
-                user = getpwuid((uid_t)status_value(id));
+                user = getpwuid((uid_t)json_tree_value(id));
         else if (!is_known && strncmp(doctor->file, HOME, strlen(HOME)) == 0)
                 user = getpwnam(ACCOUNT_SERVICE_USER);
         if (user != NULL) {

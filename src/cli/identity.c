@@ -38,12 +38,13 @@ identity_read(struct identity *identity, const struct json_value *status)
                 return 0;
         identity->is_running = 1;
         account = &identity->account;
-        *account = (struct account){.user = (uid_t)status_value(id), .group = (gid_t)status_value(first)};
+        *account =
+            (struct account){.user = (uid_t)json_tree_value(id), .group = (gid_t)json_tree_value(first)};
         user = getpwuid(account->user);
         identity->name = user == NULL ? mem_printf("%u", (unsigned)account->user) : mem_strdup(user->pw_name);
         account->groups = mem_alloc(groups->n * sizeof(gid_t));
         for (const struct json_value *each = first->next; each != NULL; each = each->next)
-                account->groups[account->n_groups++] = (gid_t)status_value(each);
+                account->groups[account->n_groups++] = (gid_t)json_tree_value(each);
         return 1;
 }
 

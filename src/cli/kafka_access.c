@@ -37,7 +37,7 @@ kafka_access_find(const struct config *config, const char **bootstrap)
                 return check_brokers(*bootstrap);
         if (!config->embedded)
                 return 0;
-        status = daemon_status_read(config, &report);
+        status = daemon_status_read(config->file, &report);
         if (status != 0)
                 return command_fail(status, "the broker is embedded in gatepostd, which knows its address; "
                                             "pass it with --bootstrap ADDR if you know it");

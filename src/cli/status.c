@@ -1,184 +1,343 @@
-#include "cli/status.h"
-
-#include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
-#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/daemon_status.h"
-#include "cli/terminal.h"
+#include "cli/status_findings.h"
 
-#define CLEAR_SCREEN "\033[H\033[J"
-#define MAX_COUNT 1e15 /* larger numbers are not counts */
+/* `gatepost status`: the figures of the daemon's /status, and what is not in order by them. */
+
+#define LABEL_WIDTH 26
+#define SHOWN_REFUSALS 5 /* of those that /status has */
+
+enum format {
+        FORMAT_TEXT,
+        FORMAT_COUNT,
+        FORMAT_SOME, /* a count, if it is not 0 */
+        FORMAT_SUM,  /* of the numbers of an object */
+        FORMAT_BYTES,
+        FORMAT_SPAN,   /* in seconds */
+        FORMAT_SINCE,  /* since a moment, in seconds since the epoch */
+        FORMAT_EXPIRY, /* a moment */
+        FORMAT_TIME,   /* a short time, in seconds */
+};
+
+/* A member that is missing or null, as those of another role, is not printed. */
+static const struct row {
+        const char *label;
+        const char *member; /* its path in /status */
+        enum format format;
+} rows[] = {
+    {"running for", "uptimeSeconds", FORMAT_SPAN},
+    {"version", "versions.gatepostd", FORMAT_TEXT},
+    {"configuration", "configuration.file", FORMAT_TEXT},
+    {"loaded", "configuration.loadedSeconds", FORMAT_SINCE},
+    {"reload refused", "configuration.refusedReload.timeSeconds", FORMAT_SINCE},
+    {"", "configuration.refusedReload.reason", FORMAT_TEXT},
+    {"Kafka is away", "kafkaUnreachableSinceSeconds", FORMAT_SINCE},
+    {"", "kafkaProblem", FORMAT_TEXT},
+    {"answered within, median", "ackSeconds.p50", FORMAT_TIME},
+    {"answered within, 99 %", "ackSeconds.p99", FORMAT_TIME},
+    {"certificate", "certificateExpirySeconds", FORMAT_EXPIRY},
+    {"spool", "spool.directory", FORMAT_TEXT},
+    {"spool in use", "spool.spoolingSinceSeconds", FORMAT_SINCE},
+    {"spooled deliveries", "spool.records", FORMAT_COUNT},
+    {"oldest of them", "spool.oldestSeconds", FORMAT_SINCE},
+    {"segments not counted yet", "spool.uncountedSegments", FORMAT_SOME},
+    {"spool size", "spool.bytes", FORMAT_BYTES},
+    {"spool_max", "spool.limitBytes", FORMAT_BYTES},
+    {"events", "events", FORMAT_SUM},
+    {"duplicates dropped", "duplicates", FORMAT_COUNT},
+    {"quarantined", "quarantined", FORMAT_SUM},
+    {"aborted transactions", "transactions.aborted", FORMAT_SOME},
+    {"oldest waiting record", "oldestRecordSeconds", FORMAT_SINCE},
+    {"published within, median", "deliverySeconds.p50", FORMAT_TIME},
+    {"published within, 99 %", "deliverySeconds.p99", FORMAT_TIME},
+    {"committed within, median", "commitSeconds.p50", FORMAT_TIME},
+    {"committed within, 99 %", "commitSeconds.p99", FORMAT_TIME},
+    {"remembered delivery-ids", "rememberedIds", FORMAT_COUNT},
+    {"state files", "state.files", FORMAT_COUNT},
+    {"state size", "state.bytes", FORMAT_BYTES},
+};
+
+static const struct json_value *
+first_at(const struct json_value *status, const char *path)
+{
+        const struct json_value *list = json_tree_at(status, path);
+
+        return list == NULL ? NULL : list->first;
+}
 
 static void
-clear_status(struct status *status)
+print_text(const char *text)
 {
-        json_tree_free(status->report);
-        status->report = NULL;
+        text_print(stdout, text, strlen(text));
 }
 
-double
-status_value(const struct json_value *number)
+/* Print what stands before a value; NULL: nothing. */
+static void
+print_label(const char *label)
 {
-        double value = number == NULL || number->type != JSON_NUMBER ? 0 : strtod(number->text, NULL);
-
-        return value >= -MAX_COUNT && value <= MAX_COUNT ? value : 0;
+        text_print_column(label == NULL ? "" : label, label == NULL ? 0 : strlen(label), LABEL_WIDTH);
 }
 
-double
-status_number(const struct json_value *object, const char *name)
+static void
+print_line(const char *label, const char *text)
 {
-        return status_value(json_tree_get(object, name));
+        print_label(label);
+        print_text(text == NULL ? "" : text);
+        putchar('\n');
 }
 
-int
-status_is_number(const struct json_value *object, const char *name, intmax_t number)
+/* Return when the daemon wrote the status, in seconds since the epoch by its clock. */
+static double
+time_of(const struct json_value *status)
 {
-        const struct json_value *value = json_tree_get(object, name);
-        char literal[32];
-
-        (void)snprintf(literal, sizeof(literal), "%" PRIdMAX, number);
-        return value != NULL && value->type == JSON_NUMBER && strcmp(value->text, literal) == 0;
+        return json_tree_number(status, "startTimeSeconds") + json_tree_number(status, "uptimeSeconds");
 }
 
-double
-status_sum(const struct json_value *object)
+static void
+print_bytes(double bytes)
 {
-        double sum = 0;
+        static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+        size_t unit = 0;
 
-        for (const struct json_value *each = object == NULL ? NULL : object->first; each != NULL;
-             each = each->next)
-                sum += status_value(each);
-        return sum;
+        for (; bytes >= 1024 && unit + 1 < ARRAY_LEN(units); unit++)
+                bytes /= 1024;
+        printf(unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
 }
 
-int
-status_flag(const struct json_value *object, const char *name)
+static void
+print_value(const struct json_value *status, const struct json_value *value, enum format format)
 {
-        const struct json_value *member = json_tree_get(object, name);
+        double number = json_tree_value(value);
 
-        return member != NULL && member->flag;
-}
-
-static struct status_rates
-count(const struct status *status)
-{
-        const struct json_value *report = status->report, *requests = json_tree_get(report, "requests");
-        struct status_rates counts = {.events = status_sum(json_tree_get(report, "events")),
-                                      .duplicates = status_number(report, "duplicates"),
-                                      .quarantined = status_sum(json_tree_get(report, "quarantined"))};
-
-        for (const struct json_value *each = requests == NULL ? NULL : requests->first; each != NULL;
-             each = each->next) {
-                counts.accepted += status_number(each, "accepted");
-                counts.refused +=
-                    status_sum(each) - status_number(each, "accepted") - status_number(each, "probe");
+        switch (format) {
+        case FORMAT_TEXT:
+                print_text(value->type == JSON_STRING ? value->text : "");
+                break;
+        case FORMAT_COUNT:
+        case FORMAT_SOME:
+                printf("%.0f", number);
+                break;
+        case FORMAT_SUM:
+                printf("%.0f", json_tree_sum(value));
+                break;
+        case FORMAT_BYTES:
+                print_bytes(number);
+                break;
+        case FORMAT_SPAN:
+                number_print_span(stdout, number);
+                break;
+        case FORMAT_SINCE:
+                number_print_span(stdout, time_of(status) - number);
+                printf(" ago");
+                break;
+        case FORMAT_EXPIRY:
+                printf("%s", number > time_of(status) ? "expires in " : "expired");
+                if (number > time_of(status))
+                        number_print_span(stdout, number - time_of(status));
+                break;
+        case FORMAT_TIME:
+                number_print_time(stdout, number);
+                break;
         }
-        return counts;
-}
-
-double
-status_uptime(const struct status *status)
-{
-        double uptime = (double)clock_now_ms() / 1000 - status_number(status->report, "startTimeSeconds");
-
-        return uptime > 0 ? uptime : 0;
 }
 
 static void
-compute_rates(const struct status *status, const struct status *earlier, struct status_rates *rates)
+print_rows(const struct json_value *status)
 {
-        const struct status_rates now = count(status);
-        struct status_rates then = {0};
-        double seconds;
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                const struct json_value *value = json_tree_at(status, rows[i].member);
 
-        rates->since_start = earlier == NULL || status_number(earlier->report, "startTimeSeconds") !=
-                                                    status_number(status->report, "startTimeSeconds");
-        if (!rates->since_start)
-                then = count(earlier);
-        rates->seconds =
-            rates->since_start ? status_uptime(status) : (double)(status->read_ms - earlier->read_ms) / 1000;
-        seconds = rates->seconds < 0.001 ? 0.001 : rates->seconds;
-        rates->accepted = (now.accepted - then.accepted) / seconds;
-        rates->refused = (now.refused - then.refused) / seconds;
-        rates->events = (now.events - then.events) / seconds;
-        rates->duplicates = (now.duplicates - then.duplicates) / seconds;
-        rates->quarantined = (now.quarantined - then.quarantined) / seconds;
+                if (value == NULL || value->type == JSON_NULL)
+                        continue;
+                if (rows[i].format == FORMAT_SOME && json_tree_value(value) == 0)
+                        continue;
+                print_label(rows[i].label);
+                print_value(status, value, rows[i].format);
+                putchar('\n');
+        }
+}
+
+/* Print each role with its readiness. */
+static void
+print_roles(const struct json_value *status)
+{
+        for (const struct json_value *each = first_at(status, "roles"); each != NULL; each = each->next) {
+                if (each->type == JSON_STRING)
+                        print_line(each->name, each->text);
+        }
+}
+
+static void
+print_awaiting_restart(const struct json_value *status)
+{
+        const struct json_value *each = first_at(status, "configuration.awaitingRestart");
+
+        for (; each != NULL; each = each->next) {
+                if (each->type == JSON_STRING)
+                        print_line("changed, awaits a restart", each->text);
+        }
+}
+
+static void
+print_brokers(const struct json_value *status)
+{
+        const struct json_value *each = first_at(status, "brokers");
+
+        for (; each != NULL; each = each->next) {
+                if (!json_tree_is_true(each, "up"))
+                        print_line("broker down", json_tree_text(each, "broker"));
+        }
+}
+
+/* Print the lag. A router knows it where it knows its position: 0 may mean that it has looked nowhere. */
+static void
+print_lag(const struct json_value *status)
+{
+        const struct json_value *each = first_at(status, "partitions");
+        size_t n = 0, n_unknown = 0;
+
+        if (json_tree_get(status, "lagRecords") == NULL)
+                return;
+        for (; each != NULL; each = each->next) {
+                const struct json_value *offset = json_tree_get(each, "committedOffset");
+                const char *state = json_tree_text(each, "state");
+
+                if (state != NULL && strcmp(state, "standby") == 0)
+                        continue;
+                n++;
+                n_unknown += offset != NULL && offset->type == JSON_NULL &&
+                             (state == NULL || strcmp(state, "unassigned") != 0);
+        }
+        print_label("waiting to be published");
+        printf("%.0f", json_tree_number(status, "lagRecords"));
+        if (n == 0)
+                printf(" known; this router has no partition");
+        else if (n_unknown > 0)
+                printf(" known; not known in %zu of %zu partitions", n_unknown, n);
+        putchar('\n');
+}
+
+/* Print the outcomes of each source's requests that are not 0. */
+static void
+print_requests(const struct json_value *status)
+{
+        for (const struct json_value *each = first_at(status, "requests"); each != NULL; each = each->next) {
+                int is_of_none = each->name == NULL || *each->name == '\0', n = 0;
+
+                if (is_of_none && json_tree_sum(each) == 0)
+                        continue;
+                printf("%s", is_of_none ? "requests to no source: " : "source ");
+                print_text(is_of_none ? "" : each->name);
+                printf("%s", is_of_none ? "" : ": ");
+                for (const struct json_value *outcome = each->first; outcome != NULL;
+                     outcome = outcome->next) {
+                        if (outcome->name == NULL || json_tree_value(outcome) == 0)
+                                continue;
+                        printf("%s", n++ > 0 ? ", " : "");
+                        print_text(outcome->name);
+                        printf(" %.0f", json_tree_value(outcome));
+                }
+                printf("%s\n", n == 0 ? "no request" : "");
+        }
+}
+
+/* Print the last refusals: which, when, and from where. */
+static void
+print_refusals(const struct json_value *status)
+{
+        const struct json_value *each = first_at(status, "refusals");
+
+        for (int i = 0; each != NULL && i < SHOWN_REFUSALS; each = each->next, i++) {
+                const char *outcome = json_tree_text(each, "outcome"),
+                           *client = json_tree_text(each, "client"), *detail = json_tree_text(each, "detail");
+                double count = json_tree_number(each, "count");
+
+                printf("refused ");
+                number_print_span(stdout, time_of(status) - json_tree_number(each, "timeSeconds"));
+                printf(" ago: %.0f from ", count);
+                print_text(client == NULL ? "" : client);
+                printf(", ");
+                print_text(outcome == NULL ? "" : outcome);
+                printf(": ");
+                print_text(detail == NULL ? "" : detail);
+                putchar('\n');
+        }
+}
+
+static void
+print_report(const struct json_value *status, const struct findings *findings)
+{
+        printf("%s\n", json_tree_is_true(status, "ready") ? "ready" : "not ready");
+        print_roles(status);
+        print_rows(status);
+        print_awaiting_restart(status);
+        print_brokers(status);
+        print_lag(status);
+        print_requests(status);
+        print_refusals(status);
+        for (size_t i = 0; i < findings->n; i++)
+                finding_print(stdout, &findings->items[i]);
+}
+
+/* Print the document of the daemon, with the findings. */
+static void
+print_json(const struct json_value *status, const struct findings *findings)
+{
+        struct json_writer *json = json_new(1);
+
+        json_open_object(json, NULL);
+        for (const struct json_value *each = status->first; each != NULL; each = each->next)
+                json_tree_write(json, each);
+        json_open_array(json, "findings");
+        for (size_t i = 0; i < findings->n; i++)
+                finding_put_json(json, &findings->items[i]);
+        json_close_array(json);
+        json_close_object(json);
+        json_print(json);
 }
 
 static struct {
         int as_json;
-        int watches;
-        uint64_t watch_ms;
-} args = {.watch_ms = 5000};
+} args;
 
-static void
-show(const struct status *status, const struct status *earlier)
-{
-        struct status_rates rates;
-
-        compute_rates(status, earlier, &rates);
-        if (args.as_json) {
-                status_print_json(status, &rates, args.watches);
-        } else {
-                if (args.watches)
-                        fputs(isatty(STDOUT_FILENO) ? CLEAR_SCREEN : earlier != NULL ? "\n" : "", stdout);
-                status_print(status, &rates);
-        }
-}
-
-/* Read and print the status, which replaces the earlier one. Returns an exit status. */
 static int
-ask(const struct config *config, struct status *earlier, int *has_earlier)
+run(const char *file)
 {
-        struct status status = {0};
-        int exit_status = daemon_status_read(config, &status.report);
+        struct findings findings = {0};
+        struct json_value *status;
+        int exit_status = daemon_status_read(file, &status);
 
-        status.read_ms = clock_monotonic_ms();
         if (exit_status != 0)
                 return exit_status;
-        show(&status, *has_earlier ? earlier : NULL);
-        exit_status = status_flag(status.report, "ready") ? 0 : EX_TEMPFAIL;
-        if (*has_earlier)
-                clear_status(earlier);
-        *earlier = status;
-        *has_earlier = 1;
-        return exit_status;
-}
-
-static int
-run(const struct config *config)
-{
-        struct status earlier;
-        int has_earlier = 0, exit_status;
-
-        terminal_catch_interrupts();
-        exit_status = ask(config, &earlier, &has_earlier);
-        while (args.watches && has_earlier && !terminal_is_interrupted() && fflush(stdout) == 0) {
-                (void)poll(NULL, 0, (int)args.watch_ms);
-                if (!terminal_is_interrupted())
-                        exit_status = ask(config, &earlier, &has_earlier);
-        }
-        if (has_earlier)
-                clear_status(&earlier);
+        status_findings(status, &findings);
+        if (args.as_json)
+                print_json(status, &findings);
+        else
+                print_report(status, &findings);
+        exit_status = json_tree_is_true(status, "ready") ? 0 : EX_TEMPFAIL;
+        findings_clear(&findings);
+        json_tree_free(status);
         return exit_status;
 }
 
 static const struct command_option options[] = {
     {"json", NULL, "print JSON", .flag = &args.as_json},
-    {"watch", "[TIME]", "repeat every TIME (default: 5s)", .flag = &args.watches,
-     .duration_ms = &args.watch_ms, .min = 100, .max = 86400000},
 };
 
 const struct command status_command = {
     .name = "status",
     .help = "print the state of the daemon, from its admin endpoint",
-    .run = run,
+    .run_with_file = run,
     COMMAND_OPTIONS(options),
+    .removed = "watch",
+    .instead = "watch(1): watch gatepost status",
 };

@@ -1,58 +1,42 @@
 #ifndef CLI_STATUS_H
 #define CLI_STATUS_H
 
-#include <stdint.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/json_tree.h"
 
-/* A report of the admin endpoint: its answer to GET /status, which gatepostd(8) describes. */
-struct status {
-        struct json_value *report;
-        int64_t read_ms; /* monotonic */
-};
+/* What `doctor` asks of /status. New code uses json_tree_number() and its neighbours instead. */
 
-/* Rates over a time. */
-struct status_rates {
-        double seconds;
-        int since_start; /* of the daemon, because there is no earlier status to compare with */
-        double accepted; /* a second, as the others */
-        double refused;
-        double events;
-        double duplicates;
-        double quarantined;
-};
+static inline double
+status_number(const struct json_value *object, const char *name)
+{
+        return json_tree_value(json_tree_get(object, name));
+}
 
-/* Return the daemon's uptime in seconds, by this machine's clock. */
-double status_uptime(const struct status *status);
+static inline double
+status_sum(const struct json_value *object)
+{
+        return json_tree_sum(object);
+}
 
-/*
- * Return a number, or a number of an object; 0 if it is missing, or cannot be a count or a time: what answers
- * may be something else than gatepostd.
- */
-double status_value(const struct json_value *number);
-double status_number(const struct json_value *object, const char *name);
+static inline int
+status_flag(const struct json_value *object, const char *name)
+{
+        const struct json_value *member = json_tree_get(object, name);
 
-/*
- * Return whether a member of an object is this number, as it is written: some file systems have inodes of 64
- * bits, which a double cannot hold.
- */
-int status_is_number(const struct json_value *object, const char *name, intmax_t number);
+        return member != NULL && member->flag;
+}
 
-/* Return the sum of an object's numbers. */
-double status_sum(const struct json_value *object);
+static inline int
+status_is_number(const struct json_value *object, const char *name, intmax_t number)
+{
+        const struct json_value *value = json_tree_get(object, name);
+        char literal[32];
 
-/* Return whether a member of an object is true. */
-int status_flag(const struct json_value *object, const char *name);
-
-/* Print the spool of a receiver, or the state directory of a router, if the report has one. */
-void status_print_spool(const struct json_value *report);
-void status_print_state(const struct json_value *report);
-
-/* Print how many records wait for a router, as far as it knows, and its partitions that are not routed. */
-void status_print_lag(const struct json_value *report);
-
-/* Write a status to stdout: as text; or as JSON, indented or on one line. */
-void status_print(const struct status *status, const struct status_rates *rates);
-void status_print_json(const struct status *status, const struct status_rates *rates, int in_one_line);
+        (void)snprintf(literal, sizeof(literal), "%" PRIdMAX, number);
+        return value != NULL && value->type == JSON_NUMBER && strcmp(value->text, literal) == 0;
+}
 
 #endif

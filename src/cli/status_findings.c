@@ -46,6 +46,8 @@ static const struct row {
     {"spool.records", TEST_COUNT, FINDING_NOTE, "spool", "deliveries that wait for Kafka", NULL},
     {"state.errors", TEST_COUNT, FINDING_WARNING, "state", "dedup tables that could not be written",
      RUNBOOK("GatepostStateErrors")},
+    {"misconfiguredTopics", TEST_COUNT, FINDING_WARNING, "topics", "topics without the required settings",
+     "gatepost topics list"},
     {"deletedBeforeRouting", TEST_LOSS, FINDING_ERROR, "losses",
      "deliveries that retention deleted before they were routed", RUNBOOK("GatepostDeliveriesDeleted")},
     {"logTruncations", TEST_LOSS, FINDING_ERROR, "losses",

@@ -248,6 +248,9 @@ void
 metrics_count_request(struct metrics_source *source, enum metrics_outcome outcome)
 {
         add(&source->requests[outcome], 1);
+        if (outcome == OUTCOME_ACCEPTED)
+                atomic_store_explicit(&source->accepted_s, (uint64_t)clock_now_ms() / 1000,
+                                      memory_order_relaxed);
 }
 
 static void

@@ -30,7 +30,7 @@ enum metrics_outcome {
         OUTCOME_BAD_REQUEST,
         OUTCOME_NOT_FOUND,
         OUTCOME_METHOD_NOT_ALLOWED,
-        OUTCOME_PROBE, /* the GET of `gatepost doctor`; refused, but no delivery */
+        OUTCOME_PROBE, /* of `gatepost doctor`: its GET, and its accepted test deliveries */
         OUTCOME_TOO_LARGE,
         OUTCOME_MALFORMED,
         OUTCOME_FORBIDDEN,

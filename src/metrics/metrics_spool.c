@@ -87,6 +87,22 @@ metrics_spool_render(const struct metrics *metrics, FILE *out)
             &stats->sync);
 }
 
+/* Write the last failure, unless a delivery was stored since. */
+static void
+put_last_error(struct status_writer *writer, const struct spool_stats *stats)
+{
+        int error = atomic_load(&stats->last_error);
+
+        if (error == SPOOL_N_ERRORS) {
+                json_null(writer->json, "lastError");
+                return;
+        }
+        json_open_object(writer->json, "lastError");
+        json_member(writer->json, "error", spool_stats_error_name((enum spool_error)error));
+        json_number(writer->json, "timeSeconds", (int64_t)atomic_load(&stats->last_error_s));
+        json_close_object(writer->json);
+}
+
 void
 metrics_spool_status(struct status_writer *writer)
 {
@@ -106,6 +122,7 @@ metrics_spool_status(struct status_writer *writer)
         status_writer_time(writer, "oldestSeconds", (uint64_t)spool_stats_oldest_ms(stats) / 1000);
         for (size_t i = 0; i < N_ROWS; i++)
                 json_number(writer->json, rows[i].member, (int64_t)rows[i].value);
+        put_last_error(writer, stats);
         json_open_object(writer->json, "errors");
         for (size_t i = 0; i < SPOOL_N_ERRORS; i++)
                 json_number(writer->json, spool_stats_error_name((enum spool_error)i),

@@ -28,6 +28,7 @@ struct metrics_source {
         _Atomic(struct metrics_source *) next;
         char *name;
         counter requests[OUTCOME_N];
+        counter accepted_s; /* when the last delivery was accepted, since the epoch; 0: none was */
         counter duplicates;
         counter quarantined[QUARANTINE_N_REASONS];
         counter found[EVENT_LOOKUP_N], missing[EVENT_LOOKUP_N];

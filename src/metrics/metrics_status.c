@@ -176,6 +176,18 @@ put_requests(struct status_writer *writer)
         json_close_object(writer->json);
 }
 
+/* When each source had its last accepted delivery; null: none since the start. */
+static void
+put_last_accepted(struct status_writer *writer)
+{
+        const struct metrics_source *each = atomic_load(&writer->metrics->sources);
+
+        json_open_object(writer->json, "lastAcceptedSeconds");
+        while ((each = atomic_load(&each->next)) != NULL)
+                status_writer_time(writer, each->name, metrics_get(&each->accepted_s));
+        json_close_object(writer->json);
+}
+
 static void
 put_secrets(struct status_writer *writer)
 {
@@ -230,6 +242,7 @@ put_receiver(struct status_writer *writer)
         const struct metrics *metrics = writer->metrics;
 
         put_requests(writer);
+        put_last_accepted(writer);
         put_refusals(writer);
         metrics_proxy_status(writer);
         put_histogram(writer, "ackSeconds", HISTOGRAM_ACK);

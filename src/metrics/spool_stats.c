@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+
 #define MS UINT64_C(1000000)
 
 static const struct histogram_scale sync_scale = {
@@ -12,10 +14,8 @@ static const struct histogram_scale sync_scale = {
 };
 
 static const char *const error_names[SPOOL_N_ERRORS] = {
-    [SPOOL_ERROR_FULL] = "full",
-    [SPOOL_ERROR_WRITE] = "write",
-    [SPOOL_ERROR_SYNC] = "sync",
-    [SPOOL_ERROR_PLACE] = "place",
+    [SPOOL_ERROR_FULL] = "full", [SPOOL_ERROR_DISK] = "disk",   [SPOOL_ERROR_WRITE] = "write",
+    [SPOOL_ERROR_SYNC] = "sync", [SPOOL_ERROR_PLACE] = "place",
 };
 
 void
@@ -24,6 +24,7 @@ spool_stats_init(struct spool_stats *stats, uint64_t max_bytes)
         memset(stats, 0, sizeof(*stats));
         stats->max_bytes = max_bytes;
         stats->directory = "";
+        stats->last_error = SPOOL_N_ERRORS;
         histogram_init(&stats->sync, &sync_scale);
 }
 
@@ -31,6 +32,20 @@ const char *
 spool_stats_error_name(enum spool_error error)
 {
         return error_names[error];
+}
+
+void
+spool_stats_note_error(struct spool_stats *stats, enum spool_error error, uint64_t n)
+{
+        atomic_fetch_add(&stats->errors[error], n);
+        atomic_store(&stats->last_error_s, clock_now_ms() / 1000);
+        atomic_store(&stats->last_error, (int)error);
+}
+
+void
+spool_stats_note_stored(struct spool_stats *stats)
+{
+        atomic_store(&stats->last_error, (int)SPOOL_N_ERRORS);
 }
 
 void

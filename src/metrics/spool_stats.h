@@ -9,7 +9,8 @@
 
 /* Why a delivery was not stored in the spool, or what went wrong with a segment. */
 enum spool_error {
-        SPOOL_ERROR_FULL,  /* spool_max, or no space on the disk */
+        SPOOL_ERROR_FULL,  /* it has reached spool_max */
+        SPOOL_ERROR_DISK,  /* the disk has no space left */
         SPOOL_ERROR_WRITE, /* a segment could not be created or written */
         SPOOL_ERROR_SYNC,  /* the disk did not confirm what was written */
         SPOOL_ERROR_PLACE, /* the directory or the segment was renamed or deleted */
@@ -36,8 +37,10 @@ struct spool_stats {
         atomic_uint_fast64_t drained; /* likewise */
         atomic_uint_fast64_t refused; /* records that Kafka refuses for good; they stay */
         atomic_uint_fast64_t errors[SPOOL_N_ERRORS];
-        atomic_uint_fast64_t damaged;    /* damaged segments, put aside or still being drained */
-        atomic_uint_fast64_t lost_bytes; /* of damaged segments, found unreadable by this process */
+        atomic_int last_error; /* enum spool_error; SPOOL_N_ERRORS: none since a delivery was stored */
+        atomic_int_fast64_t last_error_s; /* when, since the epoch */
+        atomic_uint_fast64_t damaged;     /* damaged segments, put aside or still being drained */
+        atomic_uint_fast64_t lost_bytes;  /* of damaged segments, found unreadable by this process */
         /* Records that were answered 200 and cannot be read back, as their segment was deleted. */
         atomic_uint_fast64_t lost_records;
         struct histogram sync; /* ns: to write and sync the deliveries of one turn */
@@ -45,6 +48,10 @@ struct spool_stats {
 
 /* max_bytes is spool_max. */
 void spool_stats_init(struct spool_stats *stats, uint64_t max_bytes);
+
+/* Count n failures, now; note that a delivery was stored after those. */
+void spool_stats_note_error(struct spool_stats *stats, enum spool_error error, uint64_t n);
+void spool_stats_note_stored(struct spool_stats *stats);
 
 /*
  * Subtract from a gauge, but not below 0: a segment may be drained that somebody has put into the directory
@@ -64,7 +71,7 @@ void spool_stats_note_oldest(struct spool_stats *stats, int64_t received_ms);
 /* Return when the oldest delivery in the spool was received, in ms since the epoch; 0: the spool is empty. */
 int64_t spool_stats_oldest_ms(const struct spool_stats *stats);
 
-/* Return the name of an error in the metrics: full, write, sync, place. */
+/* Return the name of an error in the metrics: full, disk, write, sync, place. */
 const char *spool_stats_error_name(enum spool_error error);
 
 #endif

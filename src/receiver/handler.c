@@ -68,6 +68,7 @@ refuse(struct handler *handler, struct http_request *request, const struct scree
        const struct screen_refusal *refusal)
 {
         const char *why = *refusal->found.detail == '\0' ? refusal->error.message : refusal->found.detail;
+        int is_of_doctor = screen_is_of_doctor(request);
         char marked[DELIVERY_DETAIL_SIZE];
         const struct receiver_refused refused = {
             .account = receiver_shared_account(handler->shared, screened == NULL ? NULL : screened->source),
@@ -75,7 +76,9 @@ refuse(struct handler *handler, struct http_request *request, const struct scree
             .status = refusal->error.status,
             .client = *http_request_client(request),
             .request_id = http_request_id(request),
-            .detail = screen_is_of_doctor(request) ? screen_mark(marked, why) : why,
+            .near_source = refusal->near_source,
+            .is_of_doctor = is_of_doctor,
+            .detail = is_of_doctor ? screen_mark(marked, why) : why,
             .delivery = refusal->outcome == OUTCOME_STALE_GENUINE ? &screened->delivery : NULL,
         };
 

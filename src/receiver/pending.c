@@ -103,7 +103,8 @@ answer_accepted(const struct receiver_shared *shared, const struct pending *pend
         char body[sizeof("{\"ok\":true,\"deliveryId\":\"\"}") + DELIVERY_ID_MAX];
         int len = snprintf(body, sizeof(body), "{\"ok\":true,\"deliveryId\":\"%s\"}", pending->delivery_id);
 
-        metrics_count_request(pending->account->metrics, OUTCOME_ACCEPTED);
+        metrics_count_request(pending->account->metrics,
+                              pending->is_of_doctor ? OUTCOME_PROBE : OUTCOME_ACCEPTED);
         if (log_is_on(LOG_LEVEL_DEBUG))
                 log_accepted(pending);
         http_reply(pending->request, 200, NULL, 0, body, (size_t)len);
@@ -123,6 +124,7 @@ answer_unavailable(struct receiver_shared *shared, const struct pending *pending
             .status = 503,
             .client = *http_request_client(pending->request),
             .request_id = http_request_id(pending->request),
+            .is_of_doctor = pending->is_of_doctor,
             .detail = pending->is_of_doctor ? screen_mark(marked, detail) : detail,
         };
 

@@ -15,6 +15,7 @@ refuse(struct screen_refusal *refusal, enum metrics_outcome outcome, int status,
        const char *message)
 {
         refusal->outcome = outcome;
+        refusal->near_source = NULL;
         refusal->error = (struct http_error){.status = status, .code = code, .message = message};
         refusal->found.detail[0] = '\0';
         return -1;
@@ -96,6 +97,7 @@ explain_path(const struct config *config, const char *path, size_t len, struct s
         }
         explain(refusal, "the path is %.*s%s", (int)(len > SHOWN_PATH ? SHOWN_PATH : len), path,
                 len > SHOWN_PATH ? "..." : "");
+        refusal->near_source = nearest == NULL ? NULL : nearest->name;
         if (nearest != NULL)
                 explain(refusal, "; that of the source %s is %.*s", nearest->name, SHOWN_PATH, nearest->path);
         else if (is_of_admin(path, len))
@@ -190,6 +192,7 @@ check(enum delivery_check which, const struct delivery_subject *subject, struct 
 
         if (delivery_check_make(which, &policy, subject, &screened->delivery, &refusal->found) == 0)
                 return 0;
+        refusal->near_source = NULL;
         refusal->outcome = found->status == 500 ? OUTCOME_ERROR : outcomes[which];
         refusal->error =
             (struct http_error){.status = found->status, .code = found->code, .message = found->message};

@@ -25,6 +25,7 @@ struct screened {
 /* Why a request is refused: the answer, and the outcome to count. */
 struct screen_refusal {
         enum metrics_outcome outcome;
+        const char *near_source; /* the source whose path resembles that of the request, or NULL */
         struct http_error error; /* its violations point to those below */
         struct http_violation violations[DELIVERY_N_HEADERS];
         struct delivery_refusal found; /* holds the violations' texts, and for each refusal the detail */

@@ -299,7 +299,8 @@ note_recent(const struct receiver_shared *shared, const struct receiver_refused 
             .client = refused->client,
         };
 
-        copy_text(event.source, sizeof(event.source), refused->account->name);
+        copy_text(event.source, sizeof(event.source),
+                  refused->near_source == NULL ? refused->account->name : refused->near_source);
         copy_text(event.detail, sizeof(event.detail), refused->detail);
         copy_text(event.request_id, sizeof(event.request_id), refused->request_id);
         recent_note(metrics_recent_refusals(shared->metrics), &event);
@@ -354,7 +355,7 @@ receiver_shared_refused(struct receiver_shared *shared, const struct receiver_re
         metrics_count_request(account->metrics, outcome);
         if (shared->clients != NULL && is_the_clients_fault(outcome) && !refused->is_proxy)
                 clients_count_refusal(shared->clients, &refused->client, clock_coarse_ms());
-        if (outcome != OUTCOME_PROBE)
+        if (!refused->is_of_doctor)
                 note_recent(shared, refused);
         if (refused->delivery != NULL)
                 log_stale_genuine(account, refused);

@@ -95,7 +95,9 @@ struct receiver_refused {
         enum metrics_outcome outcome;
         int status;
         struct address client;
-        int is_proxy; /* client is the trusted proxy, since the real client is unknown */
+        const char *near_source; /* the one whose path resembles that of a request to no source, or NULL */
+        int is_of_doctor;        /* sent by `gatepost doctor`: not among the last refusals */
+        int is_proxy;            /* client is the trusted proxy, since the real client is unknown */
         const char *request_id;
         const char *detail;              /* for the operator: why; not escaped */
         const struct delivery *delivery; /* if it is stale but genuine; else NULL */

@@ -150,7 +150,7 @@ fail(struct segment_writer *writer, enum spool_error error, const char *action, 
         if (is_full && writer->lacking < writer->size - writer->synced + ROOM_MIN)
                 writer->lacking = writer->size - writer->synced + ROOM_MIN;
         log_failure(writer, action, reason);
-        atomic_fetch_add(&writer->stats->errors[is_full ? SPOOL_ERROR_FULL : error], 1);
+        spool_stats_note_error(writer->stats, is_full ? SPOOL_ERROR_DISK : error, 1);
         if (writer->fd >= 0)
                 abandon_segment(writer);
 }

@@ -99,7 +99,7 @@ spool_place_watch(const struct spool_directory *directory, struct spool_stats *s
 
         if (atomic_exchange(&stats->is_displaced, is_displaced) || !is_displaced)
                 return;
-        atomic_fetch_add(&stats->errors[SPOOL_ERROR_PLACE], 1);
+        spool_stats_note_error(stats, SPOOL_ERROR_PLACE, 1);
         log_error("the directory of the spool was renamed, deleted or replaced directory=%s",
                   log_quote(spool_directory_path(directory), quoted));
 }

@@ -28,6 +28,7 @@
 #define STUCK "the disk does not answer; send it again"
 #define NOT_STORED "the delivery could not be stored; send it again"
 #define FULL "the spool is full; send it again"
+#define DISK_FULL "the disk of the spool is full; send it again"
 
 struct spool_writer {
         struct spool_stats *stats;
@@ -136,7 +137,7 @@ note_full(struct spool_writer *writer, uint64_t n, uint64_t size)
 {
         struct spool_stats *stats = writer->stats;
 
-        atomic_fetch_add(&stats->errors[SPOOL_ERROR_FULL], n);
+        spool_stats_note_error(stats, SPOOL_ERROR_FULL, n);
         if (size <= stats->max_bytes)
                 atomic_store(&writer->too_large, size);
         log_flood(&writer->full, LOG_LEVEL_ERROR,
@@ -151,6 +152,8 @@ write_group(struct spool_writer *writer, const struct segment_group *group)
 {
         int result = segment_writer_store(writer->segment, group);
 
+        if (result == 0)
+                spool_stats_note_stored(writer->stats);
         atomic_store(&writer->failed_ms, result == 0 ? 0 : clock_monotonic_ms());
         return result;
 }
@@ -162,6 +165,13 @@ has_failed_within(const struct spool_writer *writer, int64_t ms)
         int64_t failed_ms = atomic_load(&writer->failed_ms);
 
         return failed_ms != 0 && clock_monotonic_ms() - failed_ms < ms;
+}
+
+/* Return why deliveries cannot be stored, after a failure. */
+static const char *
+last_failure(const struct spool_writer *writer)
+{
+        return atomic_load(&writer->stats->last_error) == SPOOL_ERROR_DISK ? DISK_FULL : NOT_STORED;
 }
 
 /* Return NULL when the group is on the disk, or why not; *may_be_there is set when some of it may be. */
@@ -177,10 +187,10 @@ store(struct spool_writer *writer, const struct segment_group *group, int *may_b
                 return FULL;
         }
         if (has_failed_within(writer, PAUSE_MS))
-                return NOT_STORED;
+                return last_failure(writer);
         *may_be_there = 1;
         if (write_group(writer, group) != 0)
-                return NOT_STORED;
+                return last_failure(writer);
         atomic_store(&writer->too_large, 0);
         histogram_add(&stats->sync, (uint64_t)(clock_monotonic_ns() - begun_ns), 1);
         atomic_fetch_add(&stats->written, group->n);
@@ -282,9 +292,9 @@ spool_writer_refuses(struct spool_writer *writer, uint64_t size)
                 return STUCK;
         if (size == 0 && atomic_load(&writer->failed_ms) != 0) {
                 try_again(writer);
-                return NOT_STORED;
+                return last_failure(writer);
         }
-        return has_failed_within(writer, PAUSE_MS) ? NOT_STORED : NULL;
+        return has_failed_within(writer, PAUSE_MS) ? last_failure(writer) : NULL;
 }
 
 void

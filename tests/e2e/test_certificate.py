@@ -142,7 +142,7 @@ def test_daemon_starts_with_an_expired_certificate(installation, authority):
     with pytest.raises(ssl.SSLCertVerificationError):
         http_client.connect(daemon.address, tls=tls)
     assert daemon.metric(METRIC) == datetime.datetime(2020, 1, 2, tzinfo=datetime.timezone.utc).timestamp()
-    assert "certificate: expired" in installation.gatepost("status", config=at_address(daemon)).stdout
+    assert "\ncertificate               expired\n" in installation.gatepost("status", config=at_address(daemon)).stdout
     config.tls(*authority.issue("renewed")).write(f"{daemon.name}.conf")
     daemon.process.send_signal(signal.SIGHUP)
     daemon.wait_for_log("configuration reloaded")
@@ -166,7 +166,7 @@ def test_metric_and_status_show_the_expiry_time(offline, authority):
                          text=True).stdout.strip().partition("=")[2]
     assert daemon.metric(METRIC) == ssl.cert_time_to_seconds(end)
     status = at_address(daemon)
-    assert re.search(r"^certificate: expires in (79|80) d \d+ h$", offline.gatepost("status", config=status).stdout, re.M)
+    assert re.search(r"^certificate +expires in (79|80) d \d+ h$", offline.gatepost("status", config=status).stdout, re.M)
     report = json.loads(offline.gatepost("status", "--json", config=status).stdout)
     assert report["certificateExpirySeconds"] == ssl.cert_time_to_seconds(end)
 

@@ -200,7 +200,7 @@ def test_settings_of_a_topic_that_change_under_a_running_daemon_are_reported(ins
     assert "retention.ms is 3600000, shorter than dedup_window" in daemon.log
     waiting.until(lambda: daemon.metric("gatepost_topics_misconfigured") == 1, SECONDS, "the metric")
     assert json.loads(daemon.admin("/status").body)["misconfiguredTopics"] == 1
-    assert "topics do not have the required settings" in installation.gatepost("status", config=daemon.config).stdout
+    assert "topics: warning: topics without the required settings: 1\n" in installation.gatepost("status", config=daemon.config).stdout
     assert daemon.admin("/readyz").status == 200
     kafka.configure(kafka.deliveries, "retention.ms", before)
     daemon.wait_for_log("topic is no longer misconfigured", WATCHED_SECONDS)

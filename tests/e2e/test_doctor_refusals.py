@@ -94,7 +94,7 @@ def test_its_probe_is_no_refusal(installation, stopped):
     assert daemon.metric("gatepost_requests_total", source="invoicing", outcome="probe") == 1
     assert daemon.metric("gatepost_requests_total", source="invoicing", outcome="method_not_allowed") == 0
     report = json.loads(installation.gatepost("status", "--json", config=file_of(daemon)).stdout)
-    assert report["refusals"] == [] and report["rates"]["refused"] == 0
+    assert report["refusals"] == []
     assert http_client.request(daemon.address, "GET", "/webhooks/invoicing").status == 405
     waiting.until(lambda: "outcome=method_not_allowed" in daemon.log, 30, "the refusal in the log")
     assert "outcome=probe" not in daemon.log

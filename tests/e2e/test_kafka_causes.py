@@ -206,12 +206,9 @@ def test_status_prints_the_cause_and_since_when(offline, config, secured):
     daemon = offline.daemon(config).start()
     wait_for_cause(daemon, "wrong user name or password")
     done = offline.gatepost("status", config=config)
-    print(done.stdout)
     text = " ".join(done.stdout.split())
-    assert re.search(r" kafka: away, for \d+ s wrong user name or password: sasl_ssl://\S+ SASL authentication error: "
+    assert re.search(r" Kafka is away \d+ s ago wrong user name or password: sasl_ssl://\S+ SASL authentication error: "
                      r"Authentication failed: Invalid username or password", text), text
-    assert "receiver: Kafka is not reachable kafka: away" in text
-    assert [line for line in done.stdout.splitlines() if len(line) > 80 and str(config.directory) not in line] == []
     done = offline.gatepost("status", "--json", config=config)
     shown = json.loads(done.stdout)
     assert shown["kafkaProblem"].startswith("wrong user name or password: ") and shown["kafkaUnreachableSinceSeconds"] > 1e9

@@ -81,7 +81,7 @@ def test_status_agrees_with_the_metrics(spooling):
     waiting.until(lambda: status_of(spooling)["spool"]["bytes"] == spooling.metric("gatepost_spool_bytes"), SECONDS, "the same size")
     assert spool["oldestSeconds"] == int(spooling.metric("gatepost_spool_oldest_timestamp_seconds"))
     assert spool["spoolingSinceSeconds"] == int(spooling.metric("gatepost_spool_since_timestamp_seconds"))
-    assert spool["errors"] == {"full": 0, "write": 0, "sync": 0, "place": 0}
+    assert spool["errors"] == {"full": 0, "disk": 0, "write": 0, "sync": 0, "place": 0}
     assert spool["syncSeconds"]["count"] >= 1 and 0 < spool["syncSeconds"]["p50"] <= spool["syncSeconds"]["p99"]
 
 
@@ -94,8 +94,8 @@ def text_of(installation, daemon):
 
 def test_gatepost_status_shows_the_spool(offline, spooling):
     text = text_of(offline, spooling)
-    assert re.search(r"^spool: deliveries go to it for \d.*, \d+\.\d KiB of 10\.0 GiB, deliveries 3, the oldest for \d.*$", text, re.M), text
-    assert "\n  written 3, drained 0\n" in text and "errors:" not in text and "refused by Kafka" not in text
+    assert re.search(r"^spooled deliveries +3\noldest of them +\d.* ago\nspool size +\d+\.\d KiB\nspool_max +10\.0 GiB$", text, re.M), text
+    assert "\nspool: warning: deliveries go to the disk, because Kafka does not take them\n" in text
     report = json.loads(offline.gatepost("status", "--json", config=spooling.config).stdout)
     assert report["spool"]["records"] == 3
 
@@ -191,7 +191,9 @@ def test_full_spool_is_counted_and_shown(offline):
     assert daemon.post(Delivery(large)).status == 200 and daemon.post(Delivery(large)).status == 503
     assert daemon.metric("gatepost_spool_errors_total", error="full") >= 1
     assert daemon.metric("gatepost_spool_written_total") == 1
-    assert re.search(r"^  errors: (\d+), full \1$", text_of(offline, daemon), re.M)
+    assert ("\nspool: the spool has reached spool_max, so deliveries that come while Kafka is away are answered 503\n"
+            "  remedy: raise spool_max if the disk has room\n") in text_of(offline, daemon)
+    assert daemon.admin("/status").json["spool"]["lastError"]["error"] == "full"
     line = daemon.wait_for_log(" error the spool is full; deliveries are answered 503 spool_max=1048576 bytes=")
     assert re.search(r" bytes=7\d{5} last_size=7\d{5} n=1$", line), line
     done = offline.gatepost("doctor", "--no-send", config=daemon.config.directory / f"{daemon.name}.conf")

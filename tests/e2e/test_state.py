@@ -101,7 +101,7 @@ def test_gatepost_status_and_page_show_the_state(installation, routed, tmp_path)
     daemon.wait_for_log("the state was read")
     daemon.config["admin"]["listen"] = daemon._addresses("admin")[0]
     shown = installation.gatepost("status", config=daemon.config)
-    assert re.search(r"^state: [1-9]\d* files, \d+\.\d KiB$", shown.stdout, re.M), shown
+    assert re.search(r"^state files +[1-9]\d*\nstate size +\d+\.\d KiB$", shown.stdout, re.M), shown
     with Chromium(tmp_path) as browser, opened(browser, daemon) as tab:
         counts = page_in(tab).counts
         assert counts["stateFiles"] >= PARTITIONS and counts["stateBytes"] > 0 and "stateErrors" not in counts, counts

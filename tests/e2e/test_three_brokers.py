@@ -103,7 +103,7 @@ def test_status_names_the_broker_that_is_down(installation, brokers):
     (down,) = [each for each in waiting.until(lambda: brokers_when(2), 60, "a broker that is down") if not each["up"]]
     assert down["broker"] in [each["broker"] for each in everyone]
     text = installation.gatepost("status", config=config).stdout
-    assert "brokers: 3 known, 2 reachable\n" in text and re.search(rf"^  {re.escape(down['broker'])} +down$", text, re.M)
+    assert re.findall(r"^broker down +(.*)$", text, re.M) == [down["broker"]]
     daemon.stop()
     daemon.start()  # it has never reached that broker
     (still,) = [each for each in waiting.until(lambda: brokers_when(2), 60, "a broker that is down") if not each["up"]]
