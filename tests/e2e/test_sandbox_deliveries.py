@@ -113,7 +113,7 @@ def test_success_at_the_tenth_attempt_ends_the_delivery(start, outbox, options, 
     for n in range(5, 9):
         assert requests[n + 1].at - requests[n].at > 0.02 * 2 ** n / 2
     timestamps = {request.header("x-invoicing-timestamp") for request in requests}
-    assert len(timestamps) == 1 if n_signatures == 1 else len(timestamps) > 5
+    assert len(timestamps) == 1 if n_signatures == 1 else len(timestamps) >= 4
 
 
 def test_mail_reports_a_delivery_that_failed_ten_times(start, outbox):
