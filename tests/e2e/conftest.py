@@ -24,6 +24,9 @@ STOP_SECONDS = 90
 def pytest_configure(config):
     # Fixtures then end what they started, as they do on an interrupt.
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=143))
+    # A shell's background job ignores SIGINT, and what it starts would inherit that. It does not inherit a handler.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda *_: None)
     # Nor are workers of pytest-xdist killed while they do so.
     NodeManager.EXIT_TIMEOUT = STOP_SECONDS
 
