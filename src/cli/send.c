@@ -17,7 +17,6 @@
 #include "cli/sign.h"
 #include "cli/source_choice.h"
 #include "config/config.h"
-#include "model/judge.h"
 #include "model/sample.h"
 
 #define ANSWER_MAX 65536
@@ -62,32 +61,6 @@ choose_url(const struct config *config, struct send_job *job)
         return 0;
 }
 
-/* Warn if the router will not publish the event: the body or the kind may be misspelt, or be meant to be. */
-static void
-warn_about_body(const struct config *config, const struct sign_input *signing)
-{
-        const struct event_rules *rules = &signing->source->rules;
-        const struct record record = {.key = {signing->delivery_id, strlen(signing->delivery_id)},
-                                      .source = {rules->source, strlen(rules->source)},
-                                      .body = {signing->body, signing->len}};
-        struct judge *judge = judge_new(&rules, 1, config->topics, NULL);
-        struct verdict verdict;
-        const char *closest = NULL;
-
-        if (judge != NULL && judge_decide_body(judge, &record, &verdict) == 0 &&
-            verdict.action == VERDICT_QUARANTINE) {
-                if (args.kind != NULL && verdict.reason == QUARANTINE_UNKNOWN_KIND &&
-                    topic_table_documented_name(args.kind, strlen(args.kind)) == NULL)
-                        closest = arguments_closest_kind(args.kind, config->topics);
-                (void)command_fail(0, "warning: %s; the router will quarantine it as %s%s%s%s",
-                                   verdict.detail, judge_reason_name(verdict.reason),
-                                   closest == NULL ? "" : "; did you mean ", closest == NULL ? "" : closest,
-                                   closest == NULL ? "" : "?");
-                command_note_routers(config);
-        }
-        judge_free(judge);
-}
-
 static int
 prepare(const struct config *config, struct send_job *job)
 {
@@ -106,7 +79,6 @@ prepare(const struct config *config, struct send_job *job)
         }
         if (signing->body == NULL)
                 return command_fail(EX_NOINPUT, "%s", error.text);
-        warn_about_body(config, signing);
         return 0;
 }
 
@@ -175,16 +147,15 @@ print_text(const struct http_client_answer *answer)
 }
 
 static void
-print_failure(const char *url, const struct error *error)
+print_failure(const char *url, const struct http_client_answer *answer, const struct error *error)
 {
         char *shown = uri_hide_secrets(url);
 
-        fputs("gatepost send: ", stderr);
-        text_print(stderr, shown, strlen(shown));
+        (void)command_fail(0, "%s: %s", shown, error->text);
         free(shown);
-        fputs(": ", stderr);
-        text_print(stderr, error->text, strlen(error->text)); /* it may quote a certificate */
-        fputc('\n', stderr);
+        if (answer->failure == HTTP_CLIENT_UNTRUSTED)
+                command_advise("remedy: let this machine trust the authority of the certificate, or name its "
+                               "file by SSL_CERT_FILE");
 }
 
 /* Call the receiver, and name the time limit if that was the reason. Returns 0, or -1 with the reason. */
@@ -220,7 +191,6 @@ post(const struct send_job *job, const char *const headers[DELIVERY_N_HEADERS])
         };
         struct http_client_answer answer;
         struct error error;
-        const char *remedy;
         int result = call(&request, &answer, &error);
 
         if (result != 0 && job->needs_proxy && answer.is_connected)
@@ -232,10 +202,7 @@ post(const struct send_job *job, const char *const headers[DELIVERY_N_HEADERS])
         else if (result == 0)
                 print_text(&answer);
         if (result != 0)
-                print_failure(request.url, &error);
-        if (answer.failure == HTTP_CLIENT_UNTRUSTED && args.to != NULL &&
-            (remedy = receiver_url_certificate_remedy(answer.verify_error)) != NULL)
-                command_advise("%s", remedy);
+                print_failure(request.url, &answer, &error);
         free(answer.body);
         for (size_t i = 0; i < ARRAY_LEN(headers_kept); i++)
                 free(answer.kept[i]);

@@ -234,47 +234,6 @@ def test_refusals_and_missing_answers_are_objects_with_json(send):
     assert done.returncode == EX_TEMPFAIL and answer["status"] is None and answer["error"] in done.stderr
 
 
-@pytest.mark.parametrize("kind, closest", [
-    ("invoice.acepted", "invoice.accepted"), ("reporting_batch", "reporting_batch.*"), ("invoice.teleported", None), ("\x1b[31m", None)])
-def test_kind_without_a_topic_is_sent_with_a_warning(send, kind, closest):
-    done = send("--kind", kind)
-    assert done.returncode == 0 and done.stdout.startswith("200 ") and "\x1b" not in done.stderr
-    assert done.stderr.startswith("gatepost send: warning: no topic for the kind ")
-    assert (f"; did you mean {closest}?" in done.stderr) if closest else "did you mean" not in done.stderr
-
-
-@pytest.mark.parametrize("body, warning", [
-    ("invoice.accepted", "malformed-json"), ('{"type": "invoice.accepted"}', "nothing at /event; the router will quarantine it as missing-kind\n"),
-    ('{"event": 1}', "the kind at /event must be a string"), ('{"event": "invoice.accepted", "terminal": 1}', "invalid-field"),
-    ('{"event": "no.such"}', "no topic for the kind no.such; the router will quarantine it as unknown-kind\n")])
-def test_body_that_goes_to_quarantine_is_sent_with_a_warning(shared, send, body, warning):
-    done = send("-", input=body)
-    assert done.returncode == 0 and done.stderr.startswith("gatepost send: warning: ") and warning in done.stderr, done.stderr
-    reason = done.stderr.split("will quarantine it as ")[1].strip()
-    waiting.until(lambda: (sent_id(done), reason) in [(each.delivery_id, dict(each.headers)["gatepost-reason"].decode())
-                                                       for each in shared.kafka.read(shared.kafka.quarantine)], 30, "the record in quarantine")
-
-
-def test_kind_elsewhere_in_the_body_and_without_a_topic_are_warned_of(offline):
-    """The receiver of another file is not judged by this one alone."""
-    config = offline.config()
-    config.sections["events"] = {"invoice.accepted": "none"}
-    config["receiver"]["listen"] = "127.0.0.1:9"
-    done = offline.gatepost("send", "--kind", "invoice.accepted", config=config)
-    assert "no topic for the kind invoice.accepted; the router will quarantine it as unknown-kind\n" in done.stderr
-    config["source invoicing"]["kind"] = "/type"
-    done = offline.gatepost("send", "--kind", "invoice.accepted", config=config)
-    assert "gatepost send: warning: nothing at /type; the router will quarantine it as missing-kind\n" in done.stderr
-    assert "role router" not in done.stderr
-    config.sections["gatepost"] = {"roles": "receiver"}
-    assert "does not have the role router" in offline.gatepost("send", "--kind", "invoice.accepted", config=config).stderr
-
-
-@pytest.mark.parametrize("kind", ["invoice.accepted", "reporting_batch.any", "gatepost.doctor"])
-def test_kind_with_a_topic_is_sent_without_a_warning(send, kind):
-    assert send("--kind", kind).stderr == ""
-
-
 def test_refused_deliveries_exit_65_and_print_the_answer(send):
     for arguments, code in ((["--forge"], "INVALID_SIGNATURE"), (["--age", "1h"], "STALE_TIMESTAMP"),
                             (["--delivery-id", "no good"], "VALIDATION_ERROR")):
@@ -355,4 +314,4 @@ def test_topics_create_creates_the_others_if_one_cannot_be_created(installation)
     other = installation.prefix + "_two"
     installation.kafka.admin.create_topics([NewTopic(other, 1, 1)])[other].result()
     done = installation.gatepost("topics", "create", config=config)
-    assert done.returncode == EX_UNAVAILABLE and "collides" in done.stderr and done.stdout.count(" created\n") == 3
+    assert done.returncode == EX_UNAVAILABLE and "collides" in done.stderr and done.stdout.count(" created\n") == 12
