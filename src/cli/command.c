@@ -207,23 +207,18 @@ refuse_option(int result, const char *word)
         const struct command_option *option = find_option(optopt);
         const char *names[MAX_OPTIONS], *closest;
         char name[64];
-        size_t n = 0, len, n_alike = 0;
+        size_t n = 0;
 
         if (option != NULL)
                 return result == ':' ? command_misused("--%s needs %s", option->name, option->argument)
                                      : command_misused("--%s takes no argument", option->name);
         if (optopt != 0)
                 return command_misused("unknown option -%c", optopt);
-        (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
-        len = strlen(name);
         for (size_t i = 0; (option = command_option_at(running, i)) != NULL; i++) {
-                if (option->name == NULL)
-                        continue;
-                names[n++] = option->name;
-                n_alike += strncmp(option->name, name, len) == 0;
+                if (option->name != NULL)
+                        names[n++] = option->name;
         }
-        if (n_alike > 1)
-                return command_misused("--%s is the beginning of several options", name);
+        (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
         if (running->removed != NULL && strcmp(name, running->removed) == 0)
                 return command_misused("--%s has been removed: %s", name, running->instead);
         closest = text_closest(name, names, n);
@@ -266,9 +261,7 @@ describe_options(struct option *long_options, char *letters)
 
         letters = stpcpy(letters, running->list_commands == NULL ? ":" : "+:");
         for (size_t i = 0; (option = command_option_at(running, i)) != NULL; i++) {
-                int has_arg = option->argument == NULL   ? no_argument
-                              : *option->argument == '[' ? optional_argument
-                                                         : required_argument;
+                int has_arg = option->argument == NULL ? no_argument : required_argument;
 
                 if (option->name != NULL)
                         *long_options++ = (struct option){option->name, has_arg, NULL, code_of(option, i)};
@@ -294,8 +287,6 @@ take_options(int argc, char **argv)
 
                 if (option == NULL)
                         return refuse_option(code, argv[optind - 1]);
-                if (optarg == NULL && option->argument != NULL && optind < argc && *argv[optind] != '-')
-                        optarg = argv[optind++]; /* an optional value, without = */
                 status = take(option, optarg);
                 if (wants_help)
                         return command_help(running);

@@ -18,7 +18,7 @@
 struct command_option {
         /* Without the hyphens. */
         const char *name;
-        /* Name of the value, such as TIME; in brackets if it may be missing. NULL: the option is a switch. */
+        /* Name of the value, such as TIME; in brackets if an argument may be missing. NULL: a switch. */
         const char *argument;
         /* One line, in the imperative. */
         const char *help;
