@@ -1,32 +1,34 @@
 #include "cli/doctor.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
+#include <unistd.h>
 
+#include "base/account.h"
+#include "base/mem.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/receiver_url.h"
-#include "cli/terminal.h"
+#include "kafka/client.h"
 
-/*
- * The steps, in the order of dependency: the first failure is the cause of all later ones, as far as it has
- * to do with them. A step is skipped if one that it needs has failed.
- */
+#define DESTROY_S 2
+
+/* In the order of dependency: the first failure is the cause of the later ones. */
 enum step {
         CONFIGURATION,
-        FILES,
-        CERTIFICATE,
+        KAFKA,
         BROKERS,
-        CLIENT,
-        ADVERTISED,
-        PERMISSIONS,
         TOPICS,
-        LISTENERS,
+        GROUP,
+        LISTEN,
         DAEMON,
+        LOADED,
+        STATE,
         DELIVERY,
-        PROXY,
-        PARTITIONS,
+        ROUTER,
         CLOCK,
         SERVICE,
         N_STEPS,
@@ -36,58 +38,72 @@ enum step {
 
 static const struct {
         const char *name;
-        unsigned needs;
+        unsigned needs; /* it is skipped if one of these has failed, or was skipped for that */
         void (*check)(struct doctor *doctor);
 } steps[N_STEPS] = {
     [CONFIGURATION] = {"configuration", 0, doctor_check_configuration},
-    [FILES] = {"files", NEEDS(CONFIGURATION), doctor_check_files},
-    [CERTIFICATE] = {"certificate", NEEDS(CONFIGURATION), doctor_check_certificate},
-    [BROKERS] = {"brokers", NEEDS(CONFIGURATION), doctor_check_brokers},
-    [CLIENT] = {"client", NEEDS(BROKERS), doctor_check_client},
-    [ADVERTISED] = {"advertised", NEEDS(CLIENT), doctor_check_advertised},
-    [PERMISSIONS] = {"permissions", NEEDS(ADVERTISED), doctor_check_permissions},
-    [TOPICS] = {"topics", NEEDS(ADVERTISED), doctor_check_topics},
-    [LISTENERS] = {"listeners", NEEDS(CONFIGURATION), doctor_check_listeners},
+    [KAFKA] = {"kafka", NEEDS(CONFIGURATION), doctor_check_kafka},
+    [BROKERS] = {"brokers", NEEDS(KAFKA), doctor_check_brokers},
+    [TOPICS] = {"topics", NEEDS(KAFKA), doctor_check_topics},
+    [GROUP] = {"group", NEEDS(TOPICS), doctor_check_group},
+    [LISTEN] = {"listen", NEEDS(CONFIGURATION), doctor_check_listeners},
     [DAEMON] = {"daemon", NEEDS(CONFIGURATION), doctor_check_daemon},
-    [DELIVERY] = {"delivery", NEEDS(TOPICS) | NEEDS(PERMISSIONS) | NEEDS(LISTENERS) | NEEDS(DAEMON),
+    [LOADED] = {"loaded", NEEDS(DAEMON), doctor_check_loaded},
+    [STATE] = {"state", NEEDS(CONFIGURATION), doctor_check_state},
+    [DELIVERY] = {"delivery", NEEDS(TOPICS) | NEEDS(LISTEN) | NEEDS(DAEMON) | NEEDS(LOADED),
                   doctor_check_delivery},
-    [PROXY] = {"proxy", NEEDS(CONFIGURATION), doctor_check_proxy},
-    [PARTITIONS] = {"partitions", NEEDS(TOPICS) | NEEDS(PERMISSIONS) | NEEDS(DAEMON) | NEEDS(DELIVERY),
-                    doctor_check_partitions},
+    [ROUTER] = {"router", NEEDS(GROUP) | NEEDS(DELIVERY), doctor_check_router},
     [CLOCK] = {"clock", NEEDS(DELIVERY), doctor_check_clock},
     [SERVICE] = {"service", NEEDS(CONFIGURATION), doctor_check_service},
 };
 
-/* Return the first step that this one needs and that has failed or was skipped for that, or N_STEPS. */
-static unsigned
-find_missing(unsigned step, unsigned failed)
-{
-        unsigned i = 0;
+static struct {
+        int as_json;
+        int sends_not;
+        int is_verbose;
+        const char *url;
+        const char *user;
+} args;
 
-        while (i < N_STEPS && !(steps[step].needs & failed & NEEDS(i)))
-                i++;
-        return i;
+struct finding *
+doctor_fail(struct doctor *doctor, int status, const char *subject, const char *format, ...)
+{
+        char text[FINDING_TEXT_SIZE];
+        struct finding *finding;
+        va_list list;
+
+        va_start(list, format);
+        (void)vsnprintf(text, sizeof(text), format, list);
+        va_end(list);
+        finding = findings_add(&doctor->findings, FINDING_ERROR, subject, "%s", text);
+        finding->status = status;
+        return finding;
 }
 
-/* Whether a failed step is no reason to skip others: one of several brokers is enough to go on. */
+/* What is in order or was skipped is only counted, unless --verbose is given. */
 static int
-can_go_on(const struct doctor *doctor, unsigned step)
+is_printed(const struct finding *finding)
 {
-        return step == BROKERS && doctor->usable != NULL && !doctor->has_two_clusters;
+        return !args.as_json &&
+               (args.is_verbose || (finding->level != FINDING_PASSED && finding->level != FINDING_SKIPPED));
 }
 
-/* Without a configuration there is nothing else to check. Programs get each step, and people one line. */
+/* Name the step of the findings from this one on, and print them. Returns whether one is an error. */
 static int
-skip_all(struct doctor *doctor)
+end_step(struct doctor *doctor, unsigned step, size_t first)
 {
-        static char name[32];
+        int has_failed = 0;
 
-        if (doctor->report.json != NULL)
-                return 0;
-        (void)snprintf(name, sizeof(name), "%d steps skipped", N_STEPS - 1);
-        doctor_begin(doctor, name, "%s", "");
-        doctor_skip(doctor, "they need a valid configuration");
-        return 1;
+        for (size_t i = first; i < doctor->findings.n; i++) {
+                struct finding *finding = &doctor->findings.items[i];
+
+                finding->step = steps[step].name;
+                has_failed |= finding->level == FINDING_ERROR;
+                if (is_printed(finding))
+                        finding_print(stdout, finding);
+        }
+        (void)fflush(stdout);
+        return has_failed;
 }
 
 static void
@@ -95,45 +111,149 @@ check_all(struct doctor *doctor)
 {
         unsigned failed = 0;
 
-        for (unsigned i = 0; i < N_STEPS && !terminal_is_interrupted(); i++) {
-                size_t n_before = doctor->report.n_results[DOCTOR_FAILED];
-                unsigned missing = find_missing(i, failed);
+        for (unsigned i = 0; i < N_STEPS; i++) {
+                size_t first = doctor->findings.n;
+                int is_skipped = (steps[i].needs & failed) != 0;
 
-                if (missing < N_STEPS) {
-                        doctor_begin(doctor, steps[i].name, "%s", "");
-                        doctor_skip(doctor, "needs what failed above (%s)", steps[missing].name);
+                if (is_skipped)
+                        doctor_note(doctor, FINDING_SKIPPED, NULL, "it needs a step that has failed");
+                else
+                        steps[i].check(doctor);
+                if (end_step(doctor, i, first) || is_skipped)
                         failed |= NEEDS(i);
-                        continue;
-                }
-                steps[i].check(doctor);
-                if (doctor->report.n_results[DOCTOR_FAILED] > n_before && !can_go_on(doctor, i))
-                        failed |= NEEDS(i);
-                if (failed & NEEDS(CONFIGURATION) && skip_all(doctor))
-                        return;
         }
 }
 
-static struct {
-        int as_json;
-        int sends_not;
-        const char *url;
-} args;
+/* Return what to name as the cause: the first error, else the first warning; NULL: all is in order. */
+static const struct finding *
+find_cause(const struct findings *findings)
+{
+        const struct finding *error = findings_first(findings, FINDING_ERROR);
+
+        return error != NULL ? error : findings_first(findings, FINDING_WARNING);
+}
+
+/* Return the cause as text, to be freed. */
+static char *
+describe(const struct finding *cause)
+{
+        return mem_printf("%s%s%s: %s", cause->step, cause->subject == NULL ? "" : " ",
+                          cause->subject == NULL ? "" : cause->subject, cause->text);
+}
+
+static void
+print_json(const struct findings *findings, const struct finding *cause)
+{
+        struct json_writer *json = json_new(1);
+        char *text = cause == NULL ? NULL : describe(cause);
+
+        json_open_object(json, NULL);
+        json_open_array(json, "steps");
+        for (size_t i = 0; i < findings->n; i++)
+                finding_put_json(json, &findings->items[i]);
+        json_close_array(json);
+        json_member(json, "cause", text);
+        json_member(json, "remedy", cause == NULL ? NULL : cause->remedy);
+        json_close_object(json);
+        json_print(json);
+        free(text);
+}
+
+/* Print how much is in order, and the last line. */
+static void
+print_end(const struct findings *findings, const struct finding *cause)
+{
+        size_t n_skipped = findings_count(findings, FINDING_SKIPPED);
+        char *text;
+
+        printf("%zu ok", findings_count(findings, FINDING_PASSED));
+        if (n_skipped > 0)
+                printf(", %zu skipped", n_skipped);
+        putchar('\n');
+        if (cause == NULL) {
+                puts("no trouble found");
+                return;
+        }
+        text = describe(cause);
+        fputs("cause: ", stdout);
+        text_print(stdout, text, strlen(text));
+        fputs("; remedy: ", stdout);
+        text_print(stdout, cause->remedy, strlen(cause->remedy));
+        putchar('\n');
+        free(text);
+}
+
+/* Nothing has to be undone, and some steps wait for seconds in a library that knows no interrupts. */
+static void
+on_interrupt(int number)
+{
+        static const char text[] = "gatepost doctor: interrupted\n";
+
+        (void)number;
+        if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+                _exit(EX_IOERR);
+        _exit(EX_TEMPFAIL);
+}
+
+static void
+catch_interrupts(void)
+{
+        static const struct sigaction action = {.sa_handler = on_interrupt};
+
+        (void)sigaction(SIGINT, &action, NULL);
+        (void)sigaction(SIGTERM, &action, NULL);
+        (void)signal(SIGPIPE, SIG_IGN); /* OpenSSL writes to connections that the other side has closed */
+}
+
+/* Judge files as the daemon's user does. Returns 0, or an exit status after printing why not. */
+static int
+become_user(void)
+{
+        struct error error;
+        int result = account_become(args.user, &error);
+
+        if (result < 0)
+                return command_fail(EX_NOPERM, "%s", error.text);
+        if (result > 0)
+                fprintf(stderr, "gatepost: checking as user %s; --user root for root\n",
+                        args.user == NULL ? ACCOUNT_SERVICE_USER : args.user);
+        return 0;
+}
+
+static void
+free_doctor(struct doctor *doctor)
+{
+        if (doctor->client != NULL)
+                (void)client_destroy_within(doctor->client, DESTROY_S);
+        offsets_free(doctor->offsets);
+        json_tree_free(doctor->status);
+        config_free(doctor->config);
+        findings_clear(&doctor->findings);
+        free(doctor->logs);
+        free(doctor->sent);
+        free(doctor->command);
+        free(doctor->unit);
+}
 
 static int
 run(const char *file)
 {
-        char *url = args.url == NULL ? NULL : receiver_url_complete(args.url);
-        struct doctor doctor = {.file = file, .url = url, .sends = !args.sends_not};
+        struct doctor doctor = {.file = file, .url = args.url, .sends = !args.sends_not, .n_routers = -1};
+        int status = become_user();
 
-        doctor_report_begin(&doctor.report, file, args.as_json);
-        (void)signal(SIGPIPE, SIG_IGN); /* OpenSSL writes to connections that the other side has closed */
+        if (status != 0)
+                return status;
+        doctor.command = config_command(file);
+        doctor.unit = command_unit(file);
+        catch_interrupts();
         check_all(&doctor);
-        doctor_kafka_close(&doctor);
-        json_tree_free(doctor.status);
-        config_free(doctor.config);
-        free(doctor.restart);
-        free(url);
-        return doctor_report_end(&doctor.report);
+        if (args.as_json)
+                print_json(&doctor.findings, find_cause(&doctor.findings));
+        else
+                print_end(&doctor.findings, find_cause(&doctor.findings));
+        status = findings_status(&doctor.findings);
+        free_doctor(&doctor);
+        return status;
 }
 
 static int
@@ -147,6 +267,8 @@ static const struct command_option options[] = {
     {"no-send", NULL, "send no test delivery", .flag = &args.sends_not},
     {"to", "URL", "send the test delivery to this URL, as the service does (default: the first `listen`)",
      .text = &args.url},
+    {"user", "NAME", "check as this user when run by root (default: gatepost)", .text = &args.user},
+    {"verbose", NULL, "also print what is in order", .letter = 'v', .flag = &args.is_verbose},
 };
 
 const struct command doctor_command = {

@@ -1,5 +1,6 @@
-#include "cli/doctor_kafka.h"
+#include "cli/doctor.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,126 +8,27 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cli/kafka_access.h"
-#include "cli/terminal.h"
-#include "config/certificate.h"
 #include "kafka/client.h"
+#include "kafka/outage.h"
+#include "kafka/topics_check.h"
 
-/* The brokers: those of bootstrap.servers, librdkafka with them, and those that they advertise. */
+/* The steps about Kafka: whether it can be used, and is as the router and the receiver need it. */
 
-#define DESTROY_S 2
+#define TIMEOUT_MS 10000
+#define BROKER_TIMEOUT_MS 5000
+#define CLIENT_ID "gatepost" /* the client.id of routers, unless [kafka] has another */
+#define SLICE_MS 500         /* after which librdkafka's errors are looked at */
 
-int
-doctor_kafka_is_embedded(struct doctor *doctor, const char *step)
-{
-        if (!doctor->config->embedded)
-                return 0;
-        doctor_begin(doctor, step, "%s", "");
-        doctor_skip(doctor, "bootstrap.servers = embedded: the broker is inside gatepostd");
-        return 1;
-}
-
-/* Call a function with each broker of bootstrap.servers. */
-static void
-for_each_broker(const struct config *config, void (*found)(const struct doctor_broker *broker, void *arg),
-                void *arg)
-{
-        const char *at = config_property(config, "bootstrap.servers");
-
-        while (at != NULL && *at != '\0') {
-                struct doctor_broker broker;
-                size_t len;
-
-                at += strspn(at, " ,");
-                len = strcspn(at, " ,");
-                if (len > 0 && doctor_broker_parse(at, len, &broker) == 0)
-                        found(&broker, arg);
-                at += len;
-        }
-}
-
-/* A client uses whichever broker it reaches first, so that brokers of two clusters share the deliveries. */
-static void
-compare_clusters(struct doctor *doctor, const struct doctor_broker *broker)
-{
-        const struct doctor_broker *first = doctor->usable;
-        char name[DOCTOR_BROKER_TEXT_SIZE], first_name[DOCTOR_BROKER_TEXT_SIZE];
-
-        if (*first->cluster == '\0' || *broker->cluster == '\0' ||
-            strcmp(first->cluster, broker->cluster) == 0)
-                return;
-        doctor->has_two_clusters = 1;
-        doctor_begin(doctor, "cluster", "%s", doctor_broker_format(broker, name));
-        doctor_fail(doctor, EX_CONFIG,
-                    "this broker is of the cluster %s, but %s is of the cluster %s: each client uses one of "
-                    "them, by chance, so that deliveries get lost between them",
-                    broker->cluster, doctor_broker_format(first, first_name), first->cluster);
-        doctor_remedy(doctor, "name only brokers of one cluster in bootstrap.servers of %s, on all machines",
-                      doctor->file);
-}
+/* librdkafka's last error that is not only about all brokers. */
+static int last_error;
 
 static void
-check_broker(const struct doctor_broker *named, void *arg)
+on_error(rd_kafka_t *client, int code, const char *reason, void *arg)
 {
-        struct doctor *doctor = arg;
-        struct doctor_broker broker = *named;
-
-        if (terminal_is_interrupted() || !doctor_broker_check(doctor, &broker))
-                return;
-        if (doctor->usable != NULL) {
-                compare_clusters(doctor, &broker);
-                return;
-        }
-        doctor->usable = mem_alloc(sizeof(*doctor->usable));
-        *doctor->usable = broker;
-}
-
-/* Brokers that ask for a certificate refuse one that has expired. */
-static void
-check_certificate(struct doctor *doctor)
-{
-        STACK_OF(X509) *own = broker_dialer_chain(doctor->dialer);
-        const char *file = config_property(doctor->config, "ssl.certificate.location");
-        struct error error;
-
-        if (own == NULL)
-                return;
-        doctor_begin(doctor, "certificate", "%s", file == NULL ? "[kafka]" : file);
-        if (certificate_chain_state(own, clock_now_ms() / 1000, "the certificate for the brokers", &error) ==
-            CERTIFICATE_VALID)
-                doctor_pass(doctor, "the certificate for the brokers is valid");
-        else
-                doctor_warn(doctor, "%s, then: %s", error.text, doctor_restart(doctor));
-        sk_X509_free(own);
-}
-
-void
-doctor_check_brokers(struct doctor *doctor)
-{
-        struct error error;
-
-        if (doctor_kafka_is_embedded(doctor, "brokers"))
-                return;
-        doctor->dialer = broker_dialer_new(doctor->config, &error);
-        if (doctor->dialer == NULL) {
-                doctor_begin(doctor, "brokers", "%s", "");
-                doctor_fail(doctor, EX_CONFIG, "%s", error.text);
-                doctor_remedy(doctor, "correct this property in [kafka] of %s", doctor->file);
-                return;
-        }
-        check_certificate(doctor);
-        for_each_broker(doctor->config, check_broker, doctor);
-}
-
-/* The last error that librdkafka reports while it is polled. */
-static void
-on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)
-{
-        struct error *last = opaque;
-
-        (void)client;
-        if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || last->text[0] == '\0')
-                (void)error_set(last, "%s", reason);
+        (void)arg;
+        if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+                last_error = code;
+        client_log_error(client, code, reason);
 }
 
 static void
@@ -135,117 +37,284 @@ set_callbacks(rd_kafka_conf_t *conf)
         rd_kafka_conf_set_error_cb(conf, on_error);
 }
 
-static void
-report_client(struct doctor *doctor, rd_kafka_resp_err_t err, const struct error *last)
+/* Ask for the brokers and topics. Returns 0; or -1 with the reason, as soon as the cause is known. */
+static int
+ask(rd_kafka_t *client, int timeout_ms, const struct rd_kafka_metadata **metadata, struct error *error)
 {
-        doctor_fail(doctor, EX_UNAVAILABLE, "librdkafka %s cannot use the brokers: %s%s%s",
-                    rd_kafka_version_str(), rd_kafka_err2str(err), last->text[0] == '\0' ? "" : ": ",
-                    last->text);
-        if (strncmp(broker_dialer_mechanism(doctor->dialer), "SCRAM-", 6) == 0 &&
-            rd_kafka_version() < 0x02060100)
-                doctor_remedy(
-                    doctor,
-                    "user and password are right, but librdkafka before 2.6.1 cannot log in to Kafka 4 "
-                    "by SCRAM: use a newer one, sasl.mechanism = PLAIN, or a client certificate "
-                    "(gatepost-guide(7))");
-        else
-                doctor_remedy(doctor, "check the properties in [kafka] of %s", doctor->file);
+        int64_t until_ms = clock_monotonic_ms() + timeout_ms, since_s;
+        char cause[OUTAGE_CAUSE_SIZE];
+        rd_kafka_resp_err_t err;
+
+        do {
+                err = rd_kafka_metadata(client, 0, NULL, metadata, SLICE_MS);
+                (void)rd_kafka_poll(client, 0);
+        } while (err != RD_KAFKA_RESP_ERR_NO_ERROR && !outage_read(cause, &since_s) &&
+                 clock_monotonic_ms() < until_ms);
+        if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+                return 0;
+        (void)client_unreachable(client, err, error);
+        outage_end(); /* the next client has causes of its own */
+        return -1;
 }
 
-/* The clients of the daemon are librdkafka's, with the same properties. */
-void
-doctor_check_client(struct doctor *doctor)
+/* Set the remedy of a failure to reach brokers, by librdkafka's error. */
+static void
+advise(const struct doctor *doctor, struct finding *finding)
 {
-        static struct error last; /* outlives the client, which may be leaked */
+        switch (last_error) {
+        case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+                finding_set_remedy(finding,
+                                   "correct user and password in [kafka] of %s, then: systemctl restart %s",
+                                   doctor->file, doctor->unit);
+                break;
+        case RD_KAFKA_RESP_ERR__SSL:
+                finding_set_remedy(
+                    finding,
+                    "correct security.protocol and ssl.* in [kafka] of %s, then: systemctl restart %s",
+                    doctor->file, doctor->unit);
+                break;
+        default:
+                finding_set_remedy(
+                    finding,
+                    "start the brokers, or correct bootstrap.servers and security.protocol in [kafka] of %s",
+                    doctor->file);
+                break;
+        }
+}
+
+void
+doctor_check_kafka(struct doctor *doctor)
+{
+        const char *brokers = config_brokers(doctor->config);
         const struct rd_kafka_metadata *metadata;
-        rd_kafka_resp_err_t err;
         struct error error;
 
-        if (doctor->config->embedded)
+        if (doctor->config->embedded) {
+                doctor_note(doctor, FINDING_SKIPPED, brokers, "the broker is inside gatepostd");
                 return;
-        doctor_begin(doctor, "client", "%s", "");
+        }
+        outage_set_logging(0);
         doctor->client =
-            client_new(RD_KAFKA_PRODUCER, doctor->config, NULL, NULL, set_callbacks, &last, &error);
+            client_new(RD_KAFKA_PRODUCER, doctor->config, NULL, NULL, set_callbacks, NULL, &error);
         if (doctor->client == NULL) {
-                doctor_fail(doctor, EX_CONFIG, "%s", error.text);
-                doctor_remedy(doctor, "correct [kafka] of %s", doctor->file);
-                return;
+                finding_set_remedy(doctor_fail(doctor, EX_CONFIG, NULL, "%s", error.text),
+                                   "correct [kafka] of %s", doctor->file);
+        } else if (ask(doctor->client, TIMEOUT_MS, &metadata, &error) != 0) {
+                advise(doctor, doctor_fail(doctor,
+                                           last_error == RD_KAFKA_RESP_ERR__AUTHENTICATION ? EX_NOPERM
+                                                                                           : EX_UNAVAILABLE,
+                                           brokers, "%s", error.text));
+        } else {
+                doctor_note(doctor, FINDING_PASSED, brokers, "librdkafka %s connects",
+                            rd_kafka_version_str());
+                rd_kafka_metadata_destroy(metadata);
         }
-        err = rd_kafka_metadata(doctor->client, 0, NULL, &metadata, KAFKA_ACCESS_TIMEOUT_MS);
-        (void)rd_kafka_poll(doctor->client, 0);
-        if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-                report_client(doctor, err, &last);
-                return;
-        }
-        doctor->reaches_kafka = 1;
-        doctor->n_brokers = metadata->broker_cnt;
-        doctor_pass(doctor, "librdkafka %s connects; %d broker%s", rd_kafka_version_str(),
-                    metadata->broker_cnt, metadata->broker_cnt == 1 ? "" : "s");
-        rd_kafka_metadata_destroy(metadata);
 }
 
-/* Whether bootstrap.servers names a broker. */
-struct search {
-        const struct doctor_broker *wanted;
-        int is_found;
-};
-
-static void
-compare_broker(const struct doctor_broker *broker, void *arg)
-{
-        struct search *search = arg;
-
-        search->is_found |= strcmp(broker->host, search->wanted->host) == 0 &&
-                            strcmp(broker->port, search->wanted->port) == 0;
-}
-
-void
-doctor_check_advertised(struct doctor *doctor)
+/* Whether a client can use a broker by its own address. Returns 0, or -1 with the reason. */
+static int
+try_broker(const struct config *config, const char *address, struct error *error)
 {
         const struct rd_kafka_metadata *metadata;
+        rd_kafka_t *client = client_new(RD_KAFKA_PRODUCER, config, address, NULL, set_callbacks, NULL, error);
+        int result;
 
-        if (doctor->client == NULL ||
-            rd_kafka_metadata(doctor->client, 0, NULL, &metadata, KAFKA_ACCESS_TIMEOUT_MS) !=
-                RD_KAFKA_RESP_ERR_NO_ERROR)
+        if (client == NULL)
+                return -1;
+        result = ask(client, BROKER_TIMEOUT_MS, &metadata, error);
+        if (result == 0)
+                rd_kafka_metadata_destroy(metadata);
+        (void)client_destroy(client);
+        return result;
+}
+
+/* Clients connect to the addresses that the brokers advertise, whatever bootstrap.servers has. */
+void
+doctor_check_brokers(struct doctor *doctor)
+{
+        const struct rd_kafka_metadata *metadata;
+        struct error error;
+
+        if (doctor->client == NULL || ask(doctor->client, TIMEOUT_MS, &metadata, &error) != 0)
                 return;
         for (int i = 0; i < metadata->broker_cnt; i++) {
-                const struct rd_kafka_metadata_broker *each = &metadata->brokers[i];
-                struct doctor_broker broker = {.id = each->id};
-                struct search search = {&broker, 0};
+                const struct rd_kafka_metadata_broker *broker = &metadata->brokers[i];
+                char *address = mem_printf("%s:%d", broker->host, broker->port);
 
-                (void)snprintf(broker.host, sizeof(broker.host), "%s", each->host);
-                (void)snprintf(broker.port, sizeof(broker.port), "%d", each->port);
-                for_each_broker(doctor->config, compare_broker, &search);
-                if (!search.is_found)
-                        (void)doctor_broker_check(doctor, &broker);
+                if (try_broker(doctor->config, address, &error) == 0)
+                        doctor_note(doctor, FINDING_PASSED, address,
+                                    "broker %" PRId32 " is reached by the address that it advertises",
+                                    broker->id);
+                else
+                        finding_set_remedy(doctor_fail(doctor, EX_UNAVAILABLE, address,
+                                                       "broker %" PRId32
+                                                       " advertises this address, which cannot be used: %s",
+                                                       broker->id, error.text),
+                                           "start this broker, or correct its advertised.listeners");
+                free(address);
         }
         rd_kafka_metadata_destroy(metadata);
 }
 
-enum range_result
-doctor_kafka_why(const struct offsets *offsets)
+/* Check whether the partitions of a topic can be written now. */
+static void
+check_replicas(struct doctor *doctor, const char *topic, const struct topic_state *state)
 {
-        return offsets != NULL && offsets_is_denied(offsets) ? RANGE_DENIED : RANGE_AWAY;
+        struct finding *finding = NULL;
+
+        if (state->leaderless > 0)
+                finding = doctor_fail(doctor, EX_UNAVAILABLE, topic, "%d of %d partitions have no leader",
+                                      state->leaderless, state->partitions);
+        else if (state->settings_known && state->in_sync < state->min_insync_replicas)
+                finding = doctor_fail(doctor, EX_UNAVAILABLE, topic,
+                                      "a partition has %d replicas in sync, fewer than min.insync.replicas, "
+                                      "and takes no records",
+                                      state->in_sync);
+        if (finding != NULL)
+                finding_set_remedy(finding, "start the brokers that have its replicas");
 }
 
 void
-doctor_kafka_report(struct doctor *doctor, enum range_result why, const struct error *error)
+doctor_check_topics(struct doctor *doctor)
 {
-        if (why == RANGE_DENIED || why == RANGE_DELETED) {
-                doctor_skip(doctor, "not verified: %s", error->text);
+        struct topic_need *needs;
+        struct topic_state *states;
+        struct error error;
+        size_t n, n_right = 0;
+
+        if (doctor->client == NULL)
                 return;
+        needs = topics_needed(doctor->config, &n);
+        states = mem_alloc(n * sizeof(*states));
+        if (topics_describe(doctor->client, needs, n, states, TIMEOUT_MS, &error) != 0) {
+                advise(doctor, doctor_fail(doctor, EX_UNAVAILABLE, NULL, "%s", error.text));
+                n = 0;
         }
-        doctor_fail_as(doctor, EX_UNAVAILABLE, error->text);
-        doctor_remedy(doctor,
-                      "the steps above have reached Kafka: see whether its brokers still run, by their "
-                      "logs, and run it again");
+        for (size_t i = 0; i < n; i++) {
+                size_t before = doctor->findings.n;
+
+                topics_check(doctor->config, &needs[i], &states[i], doctor->config->roles & CONFIG_ROUTER,
+                             &doctor->findings, NULL);
+                check_replicas(doctor, needs[i].name, &states[i]);
+                n_right += doctor->findings.n == before;
+        }
+        if (n_right > 0)
+                doctor_note(doctor, FINDING_PASSED, NULL, "%zu of %zu topics are in order", n_right, n);
+        free(states);
+        free(needs);
+}
+
+/*
+ * A router has a group.instance.id, so that brokers name it INSTANCE-UUID; they name any other member
+ * CLIENT-UUID (KIP-345).
+ */
+static int
+is_router(const struct rd_kafka_group_member_info *member)
+{
+        size_t len = strlen(member->client_id);
+
+        return strcmp(member->client_id, CLIENT_ID) == 0 ||
+               strncmp(member->member_id, member->client_id, len) != 0 || member->member_id[len] != '-';
+}
+
+/* Other consumers take deliveries and commit them, so that they are never published. */
+static void
+check_members(struct doctor *doctor, const struct rd_kafka_group_info *group)
+{
+        doctor->n_routers = 0;
+        for (int i = 0; i < group->member_cnt; i++) {
+                const struct rd_kafka_group_member_info *member = &group->members[i];
+
+                if (is_router(member)) {
+                        doctor->n_routers++;
+                        continue;
+                }
+                finding_set_remedy(doctor_fail(doctor, EX_CONFIG, group->group,
+                                               "%s at %s is no router: it takes deliveries and commits them "
+                                               "without publishing events",
+                                               member->member_id, member->client_host),
+                                   "stop this consumer, or give it another group.id");
+        }
+}
+
+static void
+list_members(struct doctor *doctor)
+{
+        const struct rd_kafka_group_list *list = NULL;
+        const char *name = doctor->config->group;
+        rd_kafka_resp_err_t err;
+
+        /* DescribeConsumerGroups of librdkafka 2.0.2 aborts the process when the coordinator fails. */
+        err = rd_kafka_list_groups(doctor->client, name, &list, TIMEOUT_MS);
+        if (err == RD_KAFKA_RESP_ERR_NO_ERROR && list->group_cnt == 1 &&
+            list->groups[0].err == RD_KAFKA_RESP_ERR_NO_ERROR)
+                check_members(doctor, &list->groups[0]);
+        else if (err == RD_KAFKA_RESP_ERR_NO_ERROR && list->group_cnt == 0)
+                doctor->n_routers = 0;
+        else
+                doctor_note(doctor, FINDING_SKIPPED, name, "its members cannot be listed: %s",
+                            rd_kafka_err2str(err != RD_KAFKA_RESP_ERR_NO_ERROR ? err : list->groups[0].err));
+        if (list != NULL)
+                rd_kafka_group_list_destroy(list);
+}
+
+/* Find the committed offsets, and then how far the logs go. Returns 0, or -1 with the reason. */
+static int
+find_offsets(struct doctor *doctor, int64_t **committed, struct error *error)
+{
+        const char *topic = doctor->config->deliveries_topic;
+        int32_t n;
+
+        doctor->offsets = offsets_new(doctor->config, NULL, error);
+        if (doctor->offsets == NULL)
+                return -1;
+        n = offsets_partitions(doctor->offsets, topic, TIMEOUT_MS, error);
+        if (n < 0)
+                return -1;
+        *committed = mem_alloc((size_t)n * sizeof(**committed));
+        if (offsets_committed_so_far(doctor->offsets, topic, n, *committed, TIMEOUT_MS, error) != 0)
+                return -1;
+        doctor->logs = mem_alloc((size_t)n * sizeof(*doctor->logs));
+        for (int32_t p = 0; p < n; p++)
+                doctor->logs[p] = (struct range){.topic = topic, .partition = p};
+        doctor->n_logs = (size_t)n;
+        return offsets_bounds(doctor->offsets, doctor->logs, (size_t)n, TIMEOUT_MS, error);
+}
+
+static void
+check_offsets(struct doctor *doctor)
+{
+        int64_t *committed = NULL;
+        struct error error;
+
+        if (find_offsets(doctor, &committed, &error) != 0) {
+                doctor->n_logs = 0;
+                doctor_note(doctor, FINDING_SKIPPED, doctor->config->group, "%s", error.text);
+        }
+        for (size_t p = 0; p < doctor->n_logs; p++) {
+                if (committed[p] > doctor->logs[p].to)
+                        finding_set_remedy(doctor_fail(doctor, EX_UNAVAILABLE,
+                                                       doctor->config->deliveries_topic,
+                                                       "partition %zu was routed up to offset %" PRId64
+                                                       ", but its log ends at %" PRId64
+                                                       ": the log was lost, or the topic created again",
+                                                       p, committed[p], doctor->logs[p].to),
+                                           "gatepost-guide(7), DISASTERS");
+        }
+        free(committed);
 }
 
 void
-doctor_kafka_close(struct doctor *doctor)
+doctor_check_group(struct doctor *doctor)
 {
-        if (doctor->client != NULL)
-                (void)client_destroy_within(doctor->client, DESTROY_S);
-        broker_dialer_free(doctor->dialer);
-        free(doctor->usable);
+        size_t before = doctor->findings.n;
+
+        if (doctor->client == NULL)
+                return;
+        list_members(doctor);
+        check_offsets(doctor);
+        if (doctor->findings.n == before)
+                doctor_note(doctor, FINDING_PASSED, doctor->config->group,
+                            "%d router%s, and its offsets are within the logs", doctor->n_routers,
+                            doctor->n_routers == 1 ? "" : "s");
 }

@@ -31,35 +31,3 @@ own_url_make(const struct config_listen *listen, const char *ca_file, const char
                 own->url = mem_printf("%s://%s%s", scheme, listen->text, path);
         return 0;
 }
-
-int
-own_url_is_one(const struct config *config, const char *path, const char *url)
-{
-        struct own_url own;
-        int is_one = 0;
-
-        for (size_t i = 0; i < config->n_listen && !is_one; i++) {
-                if (own_url_make(&config->listen[i], config->tls_certificate_file, path, &own) != 0)
-                        continue;
-                is_one = own.socket_path == NULL && strcmp(own.url, url) == 0;
-                free(own.url);
-        }
-        return is_one;
-}
-
-int
-own_url_address(const struct config_listen *listen, struct own_address *own)
-{
-        struct sockaddr_in *in = (struct sockaddr_in *)(void *)&own->storage;
-        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)&own->storage;
-
-        own->storage = listen->address;
-        if (listen->address.ss_family == AF_INET && in->sin_addr.s_addr == htonl(INADDR_ANY))
-                in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        if (listen->address.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr))
-                in6->sin6_addr = in6addr_loopback;
-        own->info = (struct addrinfo){.ai_family = listen->address.ss_family,
-                                      .ai_addr = (struct sockaddr *)&own->storage,
-                                      .ai_addrlen = listen->address_len};
-        return listen->address.ss_family != AF_UNIX && in->sin_port == 0 ? -1 : 0;
-}

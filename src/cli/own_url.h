@@ -1,8 +1,6 @@
 #ifndef CLI_OWN_URL_H
 #define CLI_OWN_URL_H
 
-#include <netdb.h>
-
 #include "base/compiler.h"
 #include "config/config.h"
 
@@ -20,17 +18,5 @@ struct own_url {
  */
 int own_url_make(const struct config_listen *listen, const char *ca_file, const char *path,
                  struct own_url *own) MUST_CHECK;
-
-/* Return whether a URL is that of a path on one of the listeners, with nothing between. */
-int own_url_is_one(const struct config *config, const char *path, const char *url);
-
-/* An address to connect to, for dial_connect(). Must not be moved. */
-struct own_address {
-        struct sockaddr_storage storage;
-        struct addrinfo info;
-};
-
-/* Set the address that reaches a listener from this machine. Returns 0, or -1 when its port is 0. */
-int own_url_address(const struct config_listen *listen, struct own_address *own) MUST_CHECK;
 
 #endif

@@ -1,19 +1,12 @@
 #include "cli/receiver_url.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <curl/curl.h>
-
-#include "base/dial.h"
 #include "base/http_client.h"
 #include "base/mem.h"
 #include "base/uri.h"
-#include "config/endpoint.h"
 
 /* Where the host begins and the path, and the path's length: it ends at the query, a fragment or the end. */
 struct url_parts {
@@ -72,122 +65,6 @@ receiver_url_make(const char *text, const char *path)
         made = mem_printf("%.*s%s%s", (int)(parts.path - url), url, path, parts.path + parts.len);
         free(url);
         return made;
-}
-
-/* Return the host of a URL without brackets, to be freed, or NULL. */
-static char *
-host_of(CURLU *parts)
-{
-        char *host = NULL, *bare = NULL;
-
-        if (curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK) {
-                const char *name = host[0] == '[' ? host + 1 : host;
-
-                bare = mem_strndup(name, strcspn(name, "]"));
-        }
-        curl_free(host);
-        return bare;
-}
-
-char *
-receiver_url_tls_host(const char *url)
-{
-        CURLU *parts = curl_url();
-        char *scheme = NULL, *host = NULL;
-
-        if (uri_is_reference(url) && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
-            curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
-            strcasecmp(scheme, "https") == 0)
-                host = host_of(parts);
-        curl_free(scheme);
-        curl_url_cleanup(parts);
-        if (host != NULL && host[0] != '\0' && host[strlen(host) - 1] == '.')
-                host[strlen(host) - 1] = '\0'; /* names of certificates have no dot at the end */
-        return host;
-}
-
-/* Return the addresses of the URL's host, or NULL. */
-static struct addrinfo *
-resolve(const char *url, int timeout_ms)
-{
-        CURLU *parts = curl_url();
-        char *host, *port = NULL;
-        struct addrinfo *found = NULL;
-        struct error ignored;
-
-        (void)curl_url_set(parts, CURLUPART_URL, url, 0);
-        host = host_of(parts);
-        if (host != NULL && curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
-            dial_resolve(host, port, timeout_ms, &found, &ignored) != 0)
-                found = NULL;
-        free(host);
-        curl_free(port);
-        curl_url_cleanup(parts);
-        return found;
-}
-
-/* Return an address as one to listen on. */
-static struct config_listen
-as_listen(const struct addrinfo *address)
-{
-        struct config_listen listen = {.address_len = address->ai_addrlen};
-
-        memcpy(&listen.address, address->ai_addr, address->ai_addrlen);
-        return listen;
-}
-
-static int
-has_loopback(const struct addrinfo *found)
-{
-        for (const struct addrinfo *each = found; each != NULL; each = each->ai_next) {
-                struct config_listen here = as_listen(each);
-
-                if (endpoint_is_private(&here))
-                        return 1;
-        }
-        return 0;
-}
-
-struct addrinfo *
-receiver_url_addresses(const char *url, int timeout_ms)
-{
-        struct addrinfo *found = resolve(url, timeout_ms);
-
-        if (found == NULL || (found->ai_next != NULL && !has_loopback(found)))
-                return found;
-        freeaddrinfo(found);
-        return NULL;
-}
-
-/* Whether an address, at any port, is of this machine: only then it can be bound. */
-static int
-is_of_this_machine(struct config_listen address)
-{
-        int fd = socket(address.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        int result;
-
-        ((struct sockaddr_in *)&address.address)->sin_port = 0; /* where sin6_port is, too */
-        result = bind(fd, (const struct sockaddr *)&address.address, address.address_len) == 0;
-        (void)close(fd);
-        return result;
-}
-
-int
-receiver_url_is_listener(const struct config *config, const char *url, int timeout_ms)
-{
-        struct addrinfo *found = resolve(url, timeout_ms);
-        int result = 0;
-
-        for (const struct addrinfo *each = found; each != NULL && !result; each = each->ai_next) {
-                struct config_listen address = as_listen(each);
-
-                for (size_t i = 0; i < config->n_listen && !result; i++)
-                        result =
-                            endpoint_conflicts(&config->listen[i], &address) && is_of_this_machine(address);
-        }
-        if (found != NULL)
-                freeaddrinfo(found);
-        return result;
 }
 
 const struct config_source *

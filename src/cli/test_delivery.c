@@ -77,18 +77,15 @@ test_delivery_recognises(struct span body)
 }
 
 static void
-post(struct test_delivery *delivery, const struct own_url *to, const char *address,
-     const struct sign_values *values)
+post(struct test_delivery *delivery, const struct own_url *to, const struct sign_values *values)
 {
         const struct sign_input *signing = &delivery->signing;
         char *headers[DELIVERY_N_HEADERS + 1];
         struct http_client_request request = {.method = "POST",
                                               .url = to->url,
                                               .socket_path = to->socket_path,
-                                              .address = address,
                                               .ca_file = to->ca_file,
                                               .allows_any_name = to->ca_file != NULL,
-                                              .keeps_certificate = to->ca_file == NULL,
                                               .headers = (const char *const *)headers,
                                               .n_headers = DELIVERY_N_HEADERS + 1,
                                               .body = signing->body,
@@ -110,24 +107,17 @@ int
 test_delivery_send(const struct config_source *source, const struct own_url *to,
                    struct test_delivery *delivery)
 {
-        return test_delivery_send_as(delivery, source, source->keys[0], to, NULL, NULL, NULL);
-}
-
-int
-test_delivery_send_as(struct test_delivery *delivery, const struct config_source *source,
-                      const struct signature_key *key, const struct own_url *to, const char *address,
-                      const char *delivery_id, const char *webhook_id)
-{
         struct sign_values values;
 
         *delivery = (struct test_delivery){.signing = {.source = source,
                                                        .body = test_delivery_body(&source->rules.kind)},
                                            .sent_ms = clock_now_ms()};
         delivery->signing.len = strlen(delivery->signing.body);
-        sign_choose_ids(&delivery->signing, delivery_id, webhook_id);
-        if (sign_delivery(&delivery->signing, key, delivery->sent_ms / 1000, &values, &delivery->error) != 0)
+        sign_choose_ids(&delivery->signing, NULL, NULL);
+        if (sign_delivery(&delivery->signing, source->keys[0], delivery->sent_ms / 1000, &values,
+                          &delivery->error) != 0)
                 return -1;
-        post(delivery, to, address, &values);
+        post(delivery, to, &values);
         sign_clear_values(&values);
         return 0;
 }
@@ -137,5 +127,4 @@ test_delivery_clear(struct test_delivery *delivery)
 {
         free(delivery->signing.body);
         free(delivery->answer.body);
-        free(delivery->answer.certificate);
 }

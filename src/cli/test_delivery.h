@@ -33,16 +33,6 @@ struct test_delivery {
  */
 int test_delivery_send(const struct config_source *source, const struct own_url *to,
                        struct test_delivery *delivery) MUST_CHECK;
-
-/**
- * test_delivery_send_as(delivery, source, key, to, address, delivery_id, webhook_id):
- * Sign a delivery and send it, to an address of the URL's host, ADDRESS:PORT, or to any of them if
- * it is NULL. For a delivery_id or webhook_id that is NULL, sign_choose_ids() chooses. Returns 0 with the
- * answer, or why there is none; -1 with the reason if it could not be signed. The caller clears it.
- */
-int test_delivery_send_as(struct test_delivery *delivery, const struct config_source *source,
-                          const struct signature_key *key, const struct own_url *to, const char *address,
-                          const char *delivery_id, const char *webhook_id) MUST_CHECK;
 void test_delivery_clear(struct test_delivery *delivery);
 
 /*

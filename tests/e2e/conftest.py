@@ -52,7 +52,7 @@ def pytest_sessionstart(session):
 LONG_FILES = ["test_partitions", "test_release_once", "test_quarantine", "test_edge_clients", "test_audit_limits", "test_lost_responses",
               "test_tail", "test_subscriptions", "test_reload", "test_acl", "test_scarcity", "test_systemd", "test_kafka_away",
               "test_spool", "test_spool_commands", "test_edge_memory", "test_examples", "test_router_returns", "test_reload_load", "test_three_brokers", "test_disaster",
-              "test_doctor_offsets", "test_doctor_deliveries", "test_doctor_spool", "test_doctor_url"]
+              "test_doctor"]
 
 
 def pytest_collection_modifyitems(items):

@@ -298,8 +298,8 @@ def topic_warnings(installation, config):
     """What `gatepost doctor` says about topics."""
     done = installation.gatepost("doctor", "--no-send", "--json", config=config)
     steps = json.loads(done.stdout)["steps"]
-    assert not [each for each in steps if (each["name"], each["result"]) == ("topic", "failed")]
-    return [f"{each['subject']}: {each['detail']}" for each in steps if (each["name"], each["result"]) == ("topic", "warning")]
+    assert not [each for each in steps if (each["step"], each["level"]) == ("topics", "error")]
+    return [f"{each['subject']}: {each['text']}" for each in steps if (each["step"], each["level"]) == ("topics", "warning")]
 
 
 def test_fetch_limit_below_the_largest_delivery_is_a_warning(installation, router_of_larger_receivers):

@@ -1,294 +1,366 @@
-"""gatepost doctor: a healthy installation, the forms of its report, and interrupts."""
+"""gatepost doctor: each fault has one cause and one remedy, in the last line; after the remedy, all is well."""
 
-import contextlib
-import json
-import os
 import pathlib
-import pty
+import re
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
+from cluster import Cluster
+from confluent_kafka import Consumer
 
 import waiting
-from audit_side import audit
-from checkup import EX_OSERR, EX_TEMPFAIL, UTF_8, by_sockets, examine, expect, file_of
+from authority import Authority
+from checkup import (EX_CONFIG, EX_NOPERM, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, OTHER_SECRET, by_sockets, do, examine, expect, expect_well,
+                     file_of, steps_of)
 from daemon import ENVIRONMENT
-from installation import BUILD
+from fake_service import answers
+from installation import BUILD, Installation
 from preload import FakeClock
-from reloading import reload
-from signing import Delivery, event_body
+from reloading import refused, reload
+from signing import Delivery
+from test_partitions import commit_beyond_end
+
+ROOT = pathlib.Path(__file__).parents[2]
+PASSWORD = "the password of the tests"
 
 
-def test_healthy_installation_gets_all_ticks_and_consumers_see_nothing(shared, healthy):
+# A healthy installation
+
+def test_healthy_installation_fits_on_a_screen(shared, healthy):
     checkup = examine(shared, file_of(healthy))
-    assert (checkup.status, checkup.stderr) == (0, ""), checkup.lines
-    assert [line for line in checkup.lines[:-2] if not line.startswith("✓ ")] == []
-    assert checkup.cause == f"no trouble found: {len(checkup.lines) - 2} ok"
-    text = "\n".join(checkup.lines)
-    for step in ("configuration", "files", "resolve", "connect", "login", "client", "permission topic", "permission group", "group",
-                 "permission transactional-id", "topic", "listen", "daemon /healthz", "daemon /readyz", "delivery", "router", "partitions", "clock"):
-        assert f"\n✓ {step} " in f"\n{text}" or f"\n✓ {step}:" in f"\n{text}", step
-    sent = [line for line in checkup.lines if line.startswith("✓ delivery ")]
-    assert len(sent) == 3 and all("answered 200 in " in line for line in sent)
-    assert "secret 2 of [source invoicing]" in sent[1] and "/webhooks/orders" in sent[2]
-    shared.kafka.wait_until_routed()
-    assert shared.kafka.read() == [] and shared.kafka.ends(shared.kafka.deliveries)
-    waiting.until(lambda: healthy.metric("gatepost_test_deliveries_total") == 3 * 3, 30, "the test deliveries in the metrics")
-    assert healthy.metric("gatepost_quarantined_total") == healthy.metric("gatepost_duplicates_total") == 0
-    result = audit(shared, config=file_of(healthy))
-    assert result.faults == (0, 0, 0) and result.report["expected"] == 0
+    expect_well(checkup)
+    assert checkup.lines == [checkup.lines[0], "no trouble found"] and re.fullmatch(r"\d+ ok", checkup.lines[0])
+    verbose = examine(shared, file_of(healthy), "--verbose")
+    expect_well(verbose)
+    assert len(verbose.having("✓")) == int(checkup.lines[0].split()[0]) and len(verbose.lines) <= 40
+    assert sum(1 + (len(line) - 1) // 80 for line in verbose.lines) <= 40
 
 
-def test_running_router_is_not_disturbed(shared, healthy):
-    before, begun = shared.kafka.members(), len(healthy.log)
-    for _ in range(3):
-        assert examine(shared, file_of(healthy)).status == 0
-        healthy.accept(Delivery(webhook_id="the-first"))
-    shared.kafka.wait_until_routed()
-    assert shared.kafka.members() == before
-    assert healthy.metric("gatepost_transactions_total", result="aborted") == 0
-    assert healthy.log.count("partition assigned") == 3
-    assert " warning " not in healthy.log[begun:] and " error " not in healthy.log[begun:]
+def test_json_has_every_finding(shared, healthy):
+    steps, report = steps_of(shared, file_of(healthy))
+    assert (report["cause"], report["remedy"]) == (None, None) and {each["level"] for each in steps} == {"passed"}
+    assert [each for each in dict.fromkeys(each["step"] for each in steps)] == [
+        "configuration", "kafka", "brokers", "topics", "group", "listen", "daemon", "loaded", "state", "delivery", "router", "clock"]
+    assert [each["subject"] for each in steps if each["step"] == "delivery"] == ["http://localhost/webhooks/invoicing", "http://localhost/webhooks/orders"]
 
 
-def test_json_has_the_same_steps(shared, healthy):
-    text = examine(shared, file_of(healthy))
-    document = json.loads("\n".join(examine(shared, file_of(healthy), "--json").lines))
-    assert set(document) == {"steps", "cause", "remedy"} and document["cause"] is document["remedy"] is None
-    for step in document["steps"]:
-        assert set(step) == {"name", "subject", "result", "detail", "milliseconds"} and step["milliseconds"] >= 0
-    names = [f"{step['name']} {step['subject']}".strip() for step in document["steps"]]
-    assert names == [line[2:].partition(": ")[0] for line in text.lines[:-2]]
-    assert {step["result"] for step in document["steps"]} == {"ok"}
-
-
-def test_ticks_are_words_where_the_locale_is_not_utf_8(shared, healthy):
-    checkup = examine(shared, file_of(healthy), environment={"LC_ALL": "C"})
-    assert checkup.status == 0 and all(line.isascii() for line in checkup.lines)
-    assert {line.split()[0] for line in checkup.lines[:-2]} == {"ok"}
-
-
-def in_terminal(config, **environment):
-    """The output on a terminal."""
-    ours, its = pty.openpty()
-    process = subprocess.Popen([BUILD / "gatepost", "-c", config, "doctor", "--no-send"], stdin=its, stdout=its, stderr=its,
-                               env=ENVIRONMENT | UTF_8 | {"TERM": "xterm"} | environment)
-    os.close(its)
-    output = b""
-    with contextlib.suppress(OSError):  # EIO at the end
-        while read := os.read(ours, 65536):
-            output += read
-    os.close(ours)
-    assert process.wait(30) == 0
-    return output.decode()
-
-
-def test_terminal_shows_what_it_waits_for_and_colours(shared, healthy):
-    output = in_terminal(file_of(healthy))
-    assert "\r\x1b[K… client " in output and "\x1b[32m✓\x1b[0m client: " in output
-    plain = in_terminal(file_of(healthy), NO_COLOR="1")
-    assert "… client " in plain and "\r\x1b[K✓ client: " in plain and "\x1b[3" not in plain
-
-
-def test_no_send_appends_nothing(shared, healthy):
+def test_no_send_sends_nothing(shared, healthy):
     before = shared.kafka.ends(shared.kafka.deliveries)
-    checkup = examine(shared, file_of(healthy), "--no-send")
-    assert checkup.status == 0 and [line.split(":")[0] for line in checkup.having("-")] == ["- delivery", "- clock"]
+    expect_well(examine(shared, file_of(healthy), "--no-send"))
     assert shared.kafka.ends(shared.kafka.deliveries) == before
 
 
-def test_default_key_is_a_note_and_nothing_to_warn_of(installation):
-    """A new installation has the default key, and should give no warning."""
-    config = by_sockets(installation)
-    del config["source invoicing"]["key"]
-    installation.create_topics()
-    daemon = installation.start(config)
-    checkup = examine(installation, file_of(daemon))
-    (note,) = checkup.having("•")
-    assert note.startswith("• keys [source invoicing]: key = kind: ") and "one consumer of a group" in note
-    assert f"{installation.prefix}.invoice.accepted" in note
-    assert checkup.status == 0 and checkup.having("!") == checkup.having("-") == []
-    assert checkup.cause == f"no trouble found: {len(checkup.lines) - 3} ok, 1 note"
-    steps = json.loads("\n".join(examine(installation, file_of(daemon), "--json").lines))["steps"]
-    assert [step["result"] for step in steps if step["name"] == "keys"] == ["note"]
+def test_marks_are_words_without_utf_8(shared, healthy):
+    checkup = examine(shared, file_of(healthy), "-v", environment={"LC_ALL": "C"})
+    assert checkup.lines[0].startswith("ok configuration ")
 
 
-def test_embedded_broker_is_checked_by_the_daemons_counters(installation):
+def test_embedded_broker(installation):
     config = by_sockets(installation)
     config["kafka"]["bootstrap.servers"] = "embedded"
-    daemon = installation.start(config)
-    checkup = examine(installation, file_of(daemon))
-    assert checkup.status == 0 and any("recognised and dropped" in line for line in checkup.having("✓")), checkup.lines
-    assert [line.split(":")[0] for line in checkup.having("-")] == ["- brokers", "- topics", "- clock"]
+    checkup = examine(installation, file_of(installation.start(config)))
+    assert checkup.status == 0 and "the embedded broker is for experiments" in checkup.cause, checkup.last
 
 
-@pytest.mark.parametrize("admin, why", [("off", "[admin] listen is off"), ("127.0.0.1:0", "[admin] listen has port 0")])
-def test_embedded_broker_without_an_admin_endpoint_is_not_waited_for(installation, admin, why):
-    """Only the daemon's counters tell what became of the delivery; that it was accepted is verified."""
+def test_https_listener(installation, stopped, authority):
+    stopped.config.tls(*authority.issue("gateway", days=90))
+    expect_well(examine(installation, file_of(stopped.start().wait_until_ready())))
+
+
+# The configuration
+
+def test_certificate_that_does_not_fit_the_key(installation, stopped, authority):
+    (certificate, key), (_, other) = authority.issue("gateway", days=90), authority.issue("other", days=90)
+    stopped.config.tls(certificate, other)
+    expect(examine(installation, stopped.config), EX_CONFIG, f"configuration {stopped.config.directory}/gatepost.conf:", "key")
+    stopped.config.tls(certificate, key)
+    stopped.start().wait_until_ready()
+    expect_well(examine(installation, file_of(stopped)))
+
+
+def test_all_errors_of_the_file_are_printed(offline):
+    config = offline.config()
+    config["receiver"]["max_body"], config["router"]["dedup_window"] = "1 elephant", "soon"
+    checkup = examine(offline, config)
+    assert [line.split()[1] for line in checkup.having("✗")] == ["configuration"] * 2 and checkup.status == EX_CONFIG
+    assert checkup.lines[-2] == "0 ok, 12 skipped"
+
+
+# Kafka
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"), days=90)
+
+
+@pytest.fixture(scope="module")
+def secured(authority):
+    with Cluster(secured=authority.issue_joined("broker", names="IP:127.0.0.1"), passwords={"gatepost": PASSWORD}) as cluster:
+        yield cluster
+
+
+def test_wrong_password(tmp_path, secured, authority):
+    installation = Installation(tmp_path, secured.bootstrap)
+    config = installation.config()
+    installation.create_topics(config)
     config = by_sockets(installation)
-    config["kafka"]["bootstrap.servers"] = "embedded"
-    config["admin"]["listen"] = admin
-    daemon = installation.daemon(config)
-    daemon.launch()
-    daemon.wait_for_log(" notice ready")
-    checkup = examine(installation, file_of(daemon))
-    assert checkup.status == 0 and any(line.startswith("✓ delivery ") for line in checkup.lines), checkup.lines
-    (skipped,) = [line for line in checkup.having("-") if line.startswith("- router ")]
-    assert skipped.endswith(f": not verified: {why}, and the broker is inside gatepostd, which alone can be asked"), skipped
+    config.sections["kafka"] = {
+        "bootstrap.servers": secured.secured_bootstrap, "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "gatepost",
+        "sasl.password_file": config.secret_file("password", b"another password"), "ssl.ca.location": authority.certificate}
+    checkup = examine(installation, config)
+    expect(checkup, EX_NOPERM, f"kafka {secured.secured_bootstrap}: ", "wrong user name or password", "correct user and password in [kafka] of ")
+    assert "another password" not in "\n".join(checkup.lines)
+    config.secret_file("password", PASSWORD.encode())
+    checkup = examine(installation, config)
+    assert not checkup.cause.startswith("kafka"), checkup.lines  # the account has no permissions
+    installation.clean_up()
 
 
-def test_receiver_and_router_apart(installation):
-    """Each checks what its role needs; with --to, the router's machine sees a delivery to the end."""
-    receiver = installation.daemon(by_sockets(installation, "receiver"))
-    receiver.config["receiver"]["listen"] = ["127.0.0.1:0", f"unix:{receiver.config.directory}/receiver.sock"]
-    router = installation.daemon(by_sockets(installation, "router"))
+@pytest.mark.parametrize("bootstrap, cause", [("127.0.0.1:9", "Connection refused"), ("kafka.invalid:9092", "resolve")])
+def test_brokers_that_cannot_be_reached(offline, bootstrap, cause):
+    config = by_sockets(offline)
+    config["kafka"]["bootstrap.servers"] = bootstrap
+    checkup = examine(offline, config)
+    expect(checkup, EX_UNAVAILABLE, f"kafka {bootstrap}: ", cause, "start the brokers, or correct bootstrap.servers")
+    assert checkup.stderr == ""
+
+
+def test_broker_that_advertises_an_unreachable_name(tmp_path):
+    with Cluster(properties={"advertised.listeners": "PLAINTEXT://kafka-internal.invalid:9092"}) as cluster:
+        installation = Installation(tmp_path, cluster.bootstrap)
+        checkup = examine(installation, by_sockets(installation))
+        installation.clean_up()
+    expect(checkup, EX_UNAVAILABLE, "brokers kafka-internal.invalid:9092: broker 1 advertises this address", "correct its advertised.listeners")
+
+
+def test_missing_topic(installation, running):
+    installation.kafka.delete(f"{installation.prefix}.invoice.accepted")
+    checkup = examine(installation, file_of(running))
+    expect(checkup, EX_CONFIG, f"topics {installation.prefix}.invoice.accepted: the topic is missing")
+    do(installation, checkup.remedy)
+    waiting.until(lambda: examine(installation, file_of(running)).status == 0, 60, "the daemon to be ready again")
+
+
+def test_setting_of_a_topic(installation, running):
+    installation.kafka.configure(installation.kafka.deliveries, "retention.ms", "3600000")
+    checkup = examine(installation, file_of(running))
+    expect(checkup, EX_CONFIG, f"topics {installation.kafka.deliveries}: retention.ms is 3600000")
+    do(installation, checkup.remedy)
+    expect_well(examine(installation, file_of(running)))
+
+
+def test_foreign_member_of_the_group(installation, running):
+    consumer = Consumer({"bootstrap.servers": installation.bootstrap, "group.id": installation.kafka.group, "client.id": "billing"})
+    consumer.subscribe([installation.kafka.deliveries])
+    waiting.until(lambda: consumer.poll(0.1) or consumer.assignment(), 60, "the consumer to join")
+    expect(examine(installation, file_of(running)), EX_CONFIG, f"group {installation.kafka.group}: billing-", "is no router",
+           "stop this consumer, or give it another group.id")
+    consumer.close()
+    waiting.until(lambda: examine(installation, file_of(running)).status == 0, 60, "the router to have all partitions again")
+
+
+def test_committed_offset_beyond_the_log(installation, stopped):
+    commit_beyond_end(installation.kafka, 0, 5000)
+    checkup = examine(installation, stopped.config)
+    expect(checkup, EX_UNAVAILABLE, f"group {installation.kafka.deliveries}: partition 0 was routed up to offset 5000, but its log ends at 0")
+    commit_beyond_end(installation.kafka, 0, 0)
+    assert not [line for line in examine(installation, stopped.config).having("✗") if line.startswith("✗ group")]
+
+
+# The daemon
+
+def test_daemon_that_does_not_run(installation, stopped):
+    checkup = examine(installation, stopped.config)
+    expect(checkup, EX_UNAVAILABLE, "listen unix:", "nothing listens there", "systemctl start gatepostd")
+    stopped.start().wait_until_ready()
+    expect_well(examine(installation, file_of(stopped)))
+
+
+def test_router_that_does_not_run(installation):
+    """Its machine has no listener, so the admin endpoint is the first that does not answer."""
     installation.create_topics()
-    for daemon in (receiver, router):
-        daemon.start().wait_until_ready()
-    checkup = examine(installation, receiver.config, "--to", f"http://{receiver.address}")
-    assert checkup.status == 0 and not [line for line in checkup.lines if "group" in line or "invoice.accepted" in line]
-    assert any(line.startswith("- router ") and "no router is configured here" in line for line in checkup.lines)
-    checkup = examine(installation, router.config)
-    assert checkup.status == 0 and any(line.startswith("- delivery: no receiver") for line in checkup.lines), checkup.lines
-    checkup = examine(installation, router.config, "--to", f"http://{receiver.address}")
-    assert checkup.status == 0 and any(line.startswith("✓ router ") for line in checkup.lines), checkup.lines
-    assert any(line.startswith("✓ clock") for line in checkup.lines)
+    checkup = examine(installation, by_sockets(installation, "router"))
+    expect(checkup, EX_UNAVAILABLE, "daemon unix:", "gatepostd does not answer", "systemctl start gatepostd")
 
 
-def test_skewed_clock_is_a_warning(installation, plain_build):
+def test_address_of_another_program(installation, service, stopped):
+    stopped.config["receiver"]["listen"] = service.url.split("/")[2]
+    expect(examine(installation, stopped.config), EX_CONFIG, "listen 127.0.0.1:", "another program answers there", "choose another listen")
+
+
+def test_daemon_of_another_file(installation, running):
+    other = by_sockets(installation)
+    other["receiver"]["listen"], other["admin"]["listen"] = running.config["receiver"]["listen"], running.config["admin"]["listen"]
+    expect(examine(installation, other), EX_CONFIG, "daemon unix:", f"has another configuration, {file_of(running)}")
+
+
+def change_secret(config):
+    config["source invoicing"]["secret_file"] = config.secret_file("changed", OTHER_SECRET)
+
+
+def change_prefix(config):
+    config["source invoicing"]["header_prefix"] = "x-other"
+
+
+def change_path(config):
+    config["source invoicing"]["path"] = "/other"
+
+
+def newer(daemon):
+    """Write the configuration, after the second in which the daemon has loaded it."""
+    loaded = daemon.admin("/status").json["configuration"]["loadedSeconds"]
+    waiting.until(lambda: daemon.config.write(f"{daemon.name}.conf").stat().st_mtime >= loaded + 1, 10, "the next second")
+
+
+@pytest.mark.parametrize("change", [change_secret, change_prefix, change_path])
+def test_configuration_that_is_newer_than_the_daemon(installation, running, change):
+    change(running.config)
+    newer(running)
+    expect(examine(installation, file_of(running)), EX_CONFIG, "loaded ", "it was changed after gatepostd had read it", "systemctl reload gatepostd")
+    reload(running)
+    expect_well(examine(installation, file_of(running)))
+
+
+def test_refused_reload(installation, running):
+    path = running.config["source invoicing"]["path"]
+    running.config["source invoicing"]["path"] = "webhooks"
+    refused(running)
+    running.config["source invoicing"]["path"] = path
+    running.config.write(f"{running.name}.conf")
+    expect(examine(installation, file_of(running)), EX_CONFIG, "loaded ", "gatepostd has refused the last reload: ", "systemctl reload gatepostd")
+    reload(running)
+    expect_well(examine(installation, file_of(running)))
+
+
+def test_option_that_awaits_a_restart_is_a_warning(installation, running):
+    running.config["receiver"]["threads"] = "2"
+    reload(running)
+    checkup = examine(installation, file_of(running))
+    assert checkup.status == 0 and checkup.cause.endswith("only a restart applies [receiver] threads"), checkup.last
+    assert checkup.remedy == "systemctl restart gatepostd"
+    running.stop()
+    running.restart()
+    expect_well(examine(installation, file_of(running)))
+
+
+def test_served_certificate_is_another_than_that_of_the_file(installation, stopped, authority):
+    stopped.config.tls(*authority.issue("gateway", days=90))
+    stopped.start().wait_until_ready()
+    other = Authority(stopped.config.directory, days=90)
+    stopped.config.tls(*other.issue("renewed", days=90))
+    newer(stopped)
+    expect(examine(installation, file_of(stopped)), EX_CONFIG, "listen unix:", "serves another certificate than the file has", "systemctl reload gatepostd")
+    reload(stopped)
+    expect_well(examine(installation, file_of(stopped)))
+
+
+# Test deliveries
+
+@pytest.fixture
+def receiver(installation):
+    """Of another machine, with a router here."""
     installation.create_topics()
-    daemon = installation.start(by_sockets(installation))
+    config = installation.config("receiver")
+    return installation.start(config)
+
+
+def test_router_that_is_stopped(installation, receiver):
+    router = installation.daemon(by_sockets(installation, "receiver, router"))
+    router.config["receiver"]["listen"], router.config["admin"]["listen"] = f"127.0.0.1:{receiver.address.split(':')[1]}", "off"
+    expect(examine(installation, router.config), EX_UNAVAILABLE, f"router {installation.kafka.deliveries}: no router is in the group", "systemctl start gatepostd")
+    other = installation.start(by_sockets(installation, "router"))
+    expect_well(examine(installation, file_of(other), "--to", f"http://{receiver.address}"))
+
+
+@pytest.mark.parametrize("change, answer, paragraph", [
+    (change_secret, "401 INVALID_SIGNATURE", "401"), (change_prefix, "400 VALIDATION_ERROR", "400"), (change_path, "404 NOT_FOUND", "404")])
+def test_url_of_a_receiver_with_another_configuration(installation, receiver, change, answer, paragraph):
+    router = by_sockets(installation, "router")
+    change(router)
+    router = installation.start(router)
+    expect(examine(installation, file_of(router), "--to", receiver.address), EX_CONFIG, f"delivery http://{receiver.address}/",
+           f"a delivery of [source invoicing] is answered {answer}: ", f"gatepost-guide(7), Deliveries are refused: {paragraph}")
+
+
+def test_url_of_another_server(installation, running, service):
+    service.faults = [answers(200, {"ok": True})]  # to everything
+    expect(examine(installation, file_of(running), "--to", service.url.split("/")[2]), EX_UNAVAILABLE, "delivery ", "see what answers at this URL")
+
+
+def test_url_with_the_path_of_no_source(installation, running):
+    expect(examine(installation, file_of(running), "--to", "http://127.0.0.1:9/nothing"), EX_USAGE, "delivery --to: ", "/webhooks/invoicing")
+
+
+def test_clock_that_is_off_by_a_minute(installation, running, plain_build):
+    """This machine's is, and the broker's is right."""
     installation.build = plain_build
-    path = pathlib.Path(file_of(daemon))
-    clock = FakeClock(daemon)
-    clock.set(-60)
-    checkup = examine(installation, path, environment=daemon.environment)
-    (warning,) = [line for line in checkup.having("!") if line.startswith("! clock")]
-    assert "ahead of this machine's, more than a tenth of tolerance (30s)" in warning and checkup.status == 0
-
-
-@pytest.mark.parametrize("ahead_s, words", [(-7200, ["clock: the broker's clock is 1", " min ahead of this machine's: one of them is wrong"]),
-                                            (7200, ["daemon /readyz: not ready: Kafka refuses the time of what the router publishes: the clock of this machine is more than ",
-                                                    "Invalid timestamp"])])
-def test_clock_that_is_hours_off_is_the_cause(installation, plain_build, ahead_s, words):
-    """Of one host: Kafka refuses the events of a router that is an hour ahead."""
-    installation.build = plain_build
-    installation.create_topics()
-    daemon = installation.daemon(by_sockets(installation))
-    FakeClock(daemon).set(ahead_s)
-    daemon.start().wait_until_ready()
-    if ahead_s > 0:
-        daemon.accept(Delivery(timestamp=int(time.time()) + ahead_s))
-        daemon.wait_until_not_ready(60)
-    checkup = examine(installation, file_of(daemon), environment=daemon.environment)
-    expect(checkup, EX_OSERR, *words, "remedy: ", "timedatectl on each")
-
-
-# Interrupts
-
-def wait_for_silent_public_url(installation, address):
-    config = by_sockets(installation, "router")
-    config["admin"]["listen"] = "off"
-    return config.write(), "--to", f"http://{address}"
-
-
-def wait_for_silent_service(installation, address):
-    config = by_sockets(installation, "router")
-    config["admin"]["listen"] = "off"
-    config["service"].update(base_url=f"http://{address}", api_key_file=config.secret_file("api-key", b"the-api-key-of-the-tests"))
-    return config.write(), "--no-send"
-
-
-SILENT = [(wait_for_silent_public_url, "delivery http://"), (wait_for_silent_service, "service http://")]
+    clock = FakeClock(running)
+    clock.set(60)
+    checkup = examine(installation, file_of(running), environment=running.environment)
+    expect(checkup, EX_UNAVAILABLE, "clock: this machine's is ", " ahead of the broker's", "timedatectl set-ntp true")
+    clock.set(0)
+    expect_well(examine(installation, file_of(running), environment=running.environment))
 
 
 @pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM], ids=lambda each: each.name)
-@pytest.mark.parametrize("wait_for_silent, step", SILENT, ids=[each[0].__name__ for each in SILENT])
-def test_interrupt_ends_it_with_what_was_found(installation, wait_for_silent, step, interrupt):
-    """Each step would wait for 10 or 15 s; the last line comes before the step's time limit."""
-    installation.create_topics()
+def test_interrupt_ends_it(installation, running, interrupt):
     with socket.create_server(("127.0.0.1", 0)) as server:
-        config, *arguments = wait_for_silent(installation, "%s:%d" % server.getsockname())
-        process = subprocess.Popen([BUILD / "gatepost", "-c", config, "doctor", *arguments], stdout=subprocess.PIPE, text=True,
-                                   env=ENVIRONMENT | UTF_8)
+        process = subprocess.Popen([BUILD / "gatepost", "-c", file_of(running), "doctor", "--to", "http://%s:%d" % server.getsockname()],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
         try:
             server.settimeout(60)
             connection, _ = server.accept()
-            connection.recv(65536)  # it is waiting for the answer now
+            connection.recv(65536)  # it waits for the answer now
             process.send_signal(interrupt)
-            output = process.communicate(timeout=60)[0]
+            _, errors = process.communicate(timeout=10)
         finally:
             process.kill()
         connection.close()
-    assert process.returncode == EX_TEMPFAIL, output
-    assert output.splitlines()[-1] == "cause: interrupted before the end; remedy: run it again"
-    assert "✗" not in output  # no time limit was reached
-    assert any(line.startswith(f"- {step}") and line.endswith(": interrupted") for line in output.splitlines()), output
+    assert (process.returncode, errors) == (EX_TEMPFAIL, "gatepost doctor: interrupted\n")
 
 
-def test_interrupt_ends_it_at_the_first_of_many_brokers(offline):
-    """It would wait some seconds for each of them."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        config = offline.config()
-        config["kafka"]["bootstrap.servers"] = ",".join(["%s:%d" % server.getsockname()] * 60)
-        process = subprocess.Popen([BUILD / "gatepost", "-c", config.write(), "doctor"], stdout=subprocess.PIPE, text=True,
-                                   env=ENVIRONMENT | UTF_8)
-        try:
-            server.settimeout(60)
-            connection, _ = server.accept()
-            process.send_signal(signal.SIGINT)
-            output = process.communicate(timeout=60)[0]
-        finally:
-            process.kill()
-        connection.close()
-    assert output.splitlines()[-1].startswith("cause: ") and output.count("✗ kafka ") <= 1, output
+# The service
+
+@pytest.fixture
+def subscribed(stopped, service):
+    stopped.config["service"].update(base_url=service.url, api_key_file=stopped.config.secret_file("api-key", b"the-api-key-of-the-tests"))
+    return stopped
 
 
-def test_interrupt_ends_json(installation):
-    installation.create_topics()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        config, *arguments = wait_for_silent_public_url(installation, "%s:%d" % server.getsockname())
-        process = subprocess.Popen([BUILD / "gatepost", "-c", config, "doctor", "--json", *arguments], stdout=subprocess.PIPE, text=True,
-                                   env=ENVIRONMENT | UTF_8)
-        try:
-            server.settimeout(60)
-            connection, _ = server.accept()
-            process.send_signal(signal.SIGINT)
-            document = json.loads(process.communicate(timeout=60)[0])
-        finally:
-            process.kill()
-        connection.close()
-    assert document["cause"] == "interrupted before the end"
-    assert (document["steps"][-1]["name"], document["steps"][-1]["detail"]) == ("delivery", "interrupted")
+def test_webhooks_of_the_service(installation, service, subscribed):
+    config = subscribed.config
+    subscribed.start().wait_until_ready()
+    checkup = examine(installation, file_of(subscribed), "--no-send")
+    assert checkup.status == 0 and checkup.cause == "service invoicing: no webhook of the service has a URL that ends with /webhooks/invoicing"
+    added = service.add({"url": "https://gateway.example/webhooks/invoicing", "events": ["*"]})
+    expect_well(examine(installation, file_of(subscribed), "--no-send"))
+    config["source invoicing"]["webhook_id"] = "another"
+    reload(subscribed)
+    checkup = examine(installation, file_of(subscribed), "--no-send")
+    expect(checkup, EX_CONFIG, f"service invoicing: webhook {added['id']} leads here, but its deliveries are refused", f"add webhook_id = {added['id']} to ")
+    config["source invoicing"]["webhook_id"] = ["another", added["id"]]
+    reload(subscribed)
+    expect_well(examine(installation, file_of(subscribed), "--no-send"))
 
 
-@pytest.mark.parametrize("option, effect", [("key", "so that their key is the delivery-id"), ("subject", "so that they have no ce_subject")])
-def test_pointer_that_finds_nothing_is_a_warning(installation, option, effect):
-    """It is no error: a body may lack it, or have a value of another type, and then the event does without it."""
-    kind = "string or number" if option == "key" else "string"
-    config = by_sockets(installation)
-    config["source invoicing"][option] = "/data/invoiceId"
-    installation.create_topics()
-    daemon = installation.start(config)
-    deliveries = [Delivery(event_body(invoiceId=number)) for number in ("4711", "4712")]
-    daemon.accept(deliveries[0])
-    installation.kafka.wait_until_routed()
-    (line,) = examine(installation, file_of(daemon), "--no-send").having("!")
-    assert line.startswith(f"! events [source invoicing]: `{option}` has found no {kind} in the bodies of 1 event since the configuration was loaded, {effect}")
-    config["source invoicing"][option] = "/invoiceId"
-    reload(daemon)
-    assert examine(installation, file_of(daemon), "--no-send").having("!") == []
-    daemon.accept(deliveries[1])
-    installation.kafka.wait_until_routed()
-    assert examine(installation, file_of(daemon), "--no-send").having("!") == []
-    assert daemon.metric("gatepost_event_lookups_total", source="invoicing", option=option, result="found") == 1
-    assert daemon.metric("gatepost_event_lookups_total", source="invoicing", option=option, result="missing") == 1
-    config["source invoicing"][option] = "/invoice/id"
-    reload(daemon)
-    daemon.accept(Delivery(event_body(invoiceId="4713")))
-    installation.kafka.wait_until_routed()
-    (line,) = examine(installation, file_of(daemon), "--no-send").having("!")
-    assert f"`{option}` has found no {kind} in the bodies of 1 event " in line
+def test_api_key_that_the_service_refuses(installation, service, subscribed):
+    subscribed.start().wait_until_ready()
+    service.faults = [answers(401, {"ok": False, "error": {"code": "UNAUTHORIZED", "message": "unknown key", "requestId": "r-1"}})]
+    checkup = examine(installation, file_of(subscribed), "--no-send")
+    assert checkup.cause.startswith("service [service]: ") and checkup.status in (EX_NOPERM, EX_CONFIG), checkup.last
+    assert "the-api-key" not in "\n".join(checkup.lines)
+
+
+# The manuals
+
+def test_paragraphs_that_remedies_name_exist():
+    sources = "\n".join(file.read_text() for file in (ROOT / "src" / "cli").glob("*.c"))
+    named = set(re.findall(r"(gatepost[a-z-]*\(\d\)), ([A-Z][A-Za-z ]*)(?:: (\d+))?", sources))
+    named |= {("gatepostd(8)", name, "") for name in re.findall(r'RUNBOOK\("(\w+)"\)', sources)}
+    assert len(named) > 15
+    for page, name, item in named:
+        manual = (ROOT / "man" / page.replace("(", ".").removesuffix(")")).read_text()
+        assert re.search(rf"^\.(S[hs]|It Sy) {name}$", manual, re.M), (page, name)
+        assert re.search(rf"^\.It Sy {item} ", manual, re.M) or not item, (page, name, item)

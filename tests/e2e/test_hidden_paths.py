@@ -8,7 +8,6 @@ import tempfile
 
 import pytest
 
-from checkup import EX_CONFIG, EX_UNAVAILABLE, by_sockets, examine
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
 from installation import BUILD
 from signing import SECRET
@@ -235,33 +234,3 @@ def test_unit_names_the_setting_that_hides_a_directory(place, installation, sect
     daemon.launch()
     daemon.wait_for_exit(EX_OSERR)
     assert f"/home/ops/{option}: Permission denied; {HOME}/var/lib/gatepost" in daemon.log
-
-
-@pytest.mark.parametrize("n_files", [1, 2])
-def test_doctor_blames_a_hidden_file_when_gatepostd_does_not_run(place, installation, files, n_files):
-    config = by_sockets(installation)
-    installation.create_topics(config)
-    config.directory = place / "gatepost"
-    config.directory.mkdir()
-    for section, name in (("receiver", "receiver.sock"), ("admin", "admin.sock")):
-        config[section]["listen"] = f"unix:{config.directory}/{name}"
-    config["source invoicing"]["secret_file"] = config.secret_file("secret", SECRET)
-
-    def checkup():
-        return examine(installation, config, "--no-send", wrapper=["unshare", "--mount", "sh", "-ec", f'mount --bind {files} /home; exec "$@"', "sh"])
-    found = checkup()
-    assert found.status == EX_UNAVAILABLE and "nothing listens there" in found.cause and "start it: systemctl start gatepostd" in found.cause
-    config["source invoicing"]["secret_file"] = "/home/secret"
-    if n_files == 2:
-        config["kafka"]["ssl.ca.location"] = "/home/ca.pem"
-    found = checkup()
-    file = config.directory / "gatepost.conf"
-    lines = file.read_text().splitlines()
-    warning = (f"configuration {file}:{lines.index('secret_file = /home/secret') + 1}: secret_file: /home/secret: "
-               "the systemd units hide /home from gatepostd (ProtectHome=)")
-    assert f"! {warning}; move it to /etc/gatepost" in found.lines
-    assert any(each.startswith("\N{BALLOT X} ") and "nothing listens there" in each for each in found.lines)
-    more = " (and see the other such warnings)" if n_files == 2 else ""
-    assert found.status == EX_UNAVAILABLE and found.cause == (
-        f"cause: {warning}; remedy: move it to /etc/gatepost{more}, correct {file}, and then: systemctl start gatepostd; if it does not start: "
-        "journalctl -u gatepostd")

@@ -196,8 +196,6 @@ def test_full_spool_is_counted_and_shown(offline):
     assert daemon.admin("/status").json["spool"]["lastError"]["error"] == "full"
     line = daemon.wait_for_log(" error the spool is full; deliveries are answered 503 spool_max=1048576 bytes=")
     assert re.search(r" bytes=7\d{5} last_size=7\d{5} n=1$", line), line
-    done = offline.gatepost("doctor", "--no-send", config=daemon.config.directory / f"{daemon.name}.conf")
-    assert "it had no room since gatepostd was started" in " ".join(done.stdout.split()) and "it failed" not in done.stdout, done.stdout
 
 
 def readiness(daemon):

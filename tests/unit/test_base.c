@@ -9,7 +9,6 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/dial.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -171,47 +170,6 @@ START_TEST(test_closest_name_is_found)
 }
 END_TEST
 
-/* The addresses of a list, each followed by a blank. */
-static const char *
-addresses_of(const struct addrinfo *list)
-{
-        static char all[256];
-
-        for (all[0] = '\0'; list != NULL; list = list->ai_next) {
-                char text[DIAL_TEXT_SIZE];
-
-                ck_assert_uint_lt(strlen(all) + strlen(dial_format(list, text)) + 2, sizeof(all));
-                strcat(strcat(all, text), " ");
-        }
-        return all;
-}
-
-START_TEST(test_addresses_of_one_family_are_kept)
-{
-        static const char *const hosts[] = {"127.0.0.1", "::1", "::2", "127.0.0.2", "::3"};
-        static const struct {
-                int family;
-                const char *kept;
-        } rows[] = {
-            {AF_UNSPEC, "127.0.0.1:80 [::1]:80 [::2]:80 127.0.0.2:80 [::3]:80 "},
-            {AF_INET, "127.0.0.1:80 127.0.0.2:80 "},
-            {AF_INET6, "[::1]:80 [::2]:80 [::3]:80 "},
-            {AF_UNIX, ""},
-        };
-        struct addrinfo *list = NULL, **end = &list;
-        struct error error;
-
-        for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
-                ck_assert_int_eq(dial_resolve(hosts[i], "80", 5000, end, &error), 0);
-                end = &(*end)->ai_next;
-        }
-        dial_keep_family(&list, rows[_i].family);
-        ck_assert_str_eq(addresses_of(list), rows[_i].kept);
-        if (list != NULL)
-                freeaddrinfo(list);
-}
-END_TEST
-
 START_TEST(test_error_text_can_be_prefixed)
 {
         struct error error;
@@ -332,7 +290,6 @@ suite_base(void)
         tcase_add_loop_test(all, test_utf8_is_validated_by_rfc_3629, 0,
                             (int)(sizeof(texts) / sizeof(texts[0])));
         tcase_add_test(all, test_closest_name_is_found);
-        tcase_add_loop_test(all, test_addresses_of_one_family_are_kept, 0, 4);
         tcase_add_test(all, test_error_text_can_be_prefixed);
         tcase_add_test(all, test_root_becomes_another_user_with_its_groups);
         tcase_add_test(all, test_user_that_does_not_exist_is_an_error);
