@@ -1,10 +1,9 @@
 /*
- * The only user of yajl's generator. It does not check its allocations (version 2.1.0, the last one). So the
- * writer has the memory for its state, and keeps the text itself.
+ * The only user of yajl's generator. It does not check its allocations (version 2.1.0, the last one); those
+ * here exit when memory fails.
  */
 #include "base/json.h"
 
-#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,108 +13,50 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-/* yajl_gen_alloc() allocates 640 bytes, in two blocks. */
-#define STATE_SIZE 1024
-
 struct json_writer {
         yajl_gen yajl;
-        yajl_alloc_funcs functions;
-        char *text;
-        size_t len;
-        size_t size;
-        int is_checked; /* do not exit when memory fails */
-        int has_failed; /* memory has; the text is incomplete */
-        size_t state_used;
-        alignas(max_align_t) char state[STATE_SIZE];
 };
 
 static void *
-allocate_state(void *arg, size_t size)
+resize(void *arg, void *data, size_t size)
 {
-        struct json_writer *json = arg;
-        char *data = json->state + json->state_used;
-
-        size = (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
-        if (size > STATE_SIZE - json->state_used)
-                abort(); /* not the yajl that this is made for */
-        json->state_used += size;
-        return data;
+        (void)arg;
+        return mem_resize(data, size, 1);
 }
 
 static void *
-resize_state(void *arg, void *data, size_t size)
+allocate(void *arg, size_t size)
 {
-        (void)data; /* NULL: yajl never resizes its state */
-        return allocate_state(arg, size);
+        return resize(arg, NULL, size);
 }
 
 static void
-release_state(void *arg, void *data)
+release(void *arg, void *data)
 {
         (void)arg;
-        (void)data;
-}
-
-/* Append to the text, and a NUL. */
-static void
-append(void *arg, const char *text, size_t len)
-{
-        struct json_writer *json = arg;
-
-        if (json->size - json->len <= len && !json->has_failed) {
-                size_t size = 2 * json->size + len + 1;
-                char *grown = realloc(json->text, size);
-
-                if (grown == NULL && !json->is_checked)
-                        mem_exit();
-                json->has_failed = grown == NULL;
-                json->text = grown == NULL ? json->text : grown;
-                json->size = grown == NULL ? json->size : size;
-        }
-        if (json->has_failed)
-                return;
-        memcpy(json->text + json->len, text, len);
-        json->len += len;
-        json->text[json->len] = '\0';
-}
-
-static struct json_writer *
-start(struct json_writer *json, int beautify)
-{
-        json->functions = (yajl_alloc_funcs){allocate_state, resize_state, release_state, json};
-        json->yajl = yajl_gen_alloc(&json->functions);
-        (void)yajl_gen_config(json->yajl, yajl_gen_print_callback, append, (void *)json);
-        (void)yajl_gen_config(json->yajl, yajl_gen_beautify, beautify);
-        return json;
+        free(data);
 }
 
 struct json_writer *
 json_new(int beautify)
 {
-        return start(mem_alloc(sizeof(struct json_writer)), beautify);
-}
+        const yajl_alloc_funcs functions = {allocate, resize, release, NULL};
+        struct json_writer *json = mem_alloc(sizeof(*json));
 
-struct json_writer *
-json_new_checked(void)
-{
-        struct json_writer *json = calloc(1, sizeof(*json));
-
-        if (json == NULL)
-                return NULL;
-        json->is_checked = 1;
-        return start(json, 0);
+        json->yajl = yajl_gen_alloc(&functions);
+        (void)yajl_gen_config(json->yajl, yajl_gen_beautify, beautify);
+        return json;
 }
 
 char *
 json_take(struct json_writer *json, size_t *len)
 {
-        char *text = json->text;
+        const unsigned char *written;
+        char *text;
 
-        *len = json->len;
-        if (json->has_failed) {
-                free(text);
-                text = NULL;
-        }
+        (void)yajl_gen_get_buf(json->yajl, &written, len);
+        text = mem_strndup(*len == 0 ? "" : (const char *)written, *len);
+        yajl_gen_free(json->yajl);
         free(json);
         return text;
 }

@@ -19,12 +19,6 @@ struct json_writer;
  */
 struct json_writer *json_new(int beautify);
 
-/*
- * Likewise, for a process that must survive running out of memory: return NULL, or have json_take() return
- * NULL.
- */
-struct json_writer *json_new_checked(void) MUST_CHECK;
-
 /* Release the writer. Return the text, a string of *len bytes, which the caller frees. */
 char *json_take(struct json_writer *json, size_t *len);
 

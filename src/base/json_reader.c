@@ -1,8 +1,7 @@
 /*
  * The only user of yajl's parser. Version 2.1.0, the last one, needs these workarounds:
  *
- * - It does not check its allocations. So if memory fails, resize_block() returns not to yajl but to parse(),
- *   by longjmp(), and a list has the blocks to free.
+ * - It does not check its allocations; those here exit when memory fails.
  * - It accepts vertical tabs and form feeds as white space.
  * - It turns an escaped half of a surrogate pair into invalid UTF-8; such escapes are replaced beforehand.
  * - It ignores an unterminated string after the value; so trailing data is allowed, and checked here.
@@ -10,24 +9,15 @@
  */
 #include "base/json_reader.h"
 
-#include <setjmp.h>
-#include <stdalign.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include <yajl/yajl_parse.h>
 
 #include "base/bytes.h"
+#include "base/mem.h"
 #include "base/pool.h"
 #include "base/text.h"
-
-/* A block of memory; yajl receives a pointer to data. */
-struct block {
-        LIST_ENTRY(block) entry;
-        alignas(max_align_t) char data[];
-};
 
 struct reader {
         const struct json_events *events;
@@ -35,61 +25,30 @@ struct reader {
         struct error *error;
         size_t depth;
         size_t max_depth;
-        LIST_HEAD(blocks, block) blocks;
-        jmp_buf out_of_memory;
 };
 
-static struct block *
-block_of(void *data)
+static void *
+resize(void *arg, void *data, size_t size)
 {
-        return (struct block *)(void *)((char *)data - offsetof(struct block, data));
+        void *resized = pool_resize(data, size);
+
+        (void)arg;
+        if (resized == NULL)
+                mem_exit();
+        return resized;
+}
+
+static void *
+allocate(void *arg, size_t size)
+{
+        return resize(arg, NULL, size);
 }
 
 static void
 release(void *arg, void *data)
 {
         (void)arg;
-        if (data == NULL)
-                return;
-        LIST_REMOVE(block_of(data), entry);
-        pool_free(block_of(data));
-}
-
-/* Resize a block that is not in the list, or allocate one if block is NULL, and put it into the list. */
-static void *
-resize_block(struct reader *reader, struct block *block, size_t size)
-{
-        struct block *resized =
-            size > SIZE_MAX - sizeof(*block) ? NULL : pool_resize(block, sizeof(*block) + size);
-
-        if (resized == NULL) {
-                pool_free(block);
-                longjmp(reader->out_of_memory, 1);
-        }
-        LIST_INSERT_HEAD(&reader->blocks, resized, entry);
-        return resized->data;
-}
-
-static void *
-allocate(void *arg, size_t size)
-{
-        return resize_block(arg, NULL, size);
-}
-
-static void *
-reallocate(void *arg, void *data, size_t size)
-{
-        if (data == NULL)
-                return resize_block(arg, NULL, size);
-        LIST_REMOVE(block_of(data), entry);
-        return resize_block(arg, block_of(data), size);
-}
-
-static void
-release_all(struct reader *reader)
-{
-        while (!LIST_EMPTY(&reader->blocks))
-                release(reader, LIST_FIRST(&reader->blocks)->data);
+        pool_free(data);
 }
 
 /* yajl's functions return 0 to stop. */
@@ -209,10 +168,10 @@ is_space(const char *text, size_t len)
         return len == 0;
 }
 
-static enum json_result
-parse_with_yajl(struct reader *reader, const char *text, size_t len)
+static int
+parse(struct reader *reader, const char *text, size_t len)
 {
-        yajl_alloc_funcs functions = {allocate, reallocate, release, reader};
+        yajl_alloc_funcs functions = {allocate, resize, release, NULL};
         yajl_handle yajl = yajl_alloc(&callbacks, &functions, reader);
         yajl_status status;
         size_t consumed;
@@ -227,24 +186,10 @@ parse_with_yajl(struct reader *reader, const char *text, size_t len)
                 describe_error(reader, yajl, consumed);
         yajl_free(yajl);
         if (status != yajl_status_ok)
-                return JSON_WRONG;
+                return -1;
         if (is_space(text + consumed, len - consumed))
-                return JSON_READ;
-        (void)error_set(reader->error, "not JSON: data after the value");
-        return JSON_WRONG;
-}
-
-static enum json_result
-parse(struct reader *reader, const char *text, size_t len)
-{
-        enum json_result result;
-
-        if (setjmp(reader->out_of_memory) == 0)
-                result = parse_with_yajl(reader, text, len);
-        else
-                result = JSON_OUT_OF_MEMORY;
-        release_all(reader);
-        return result;
+                return 0;
+        return error_set(reader->error, "not JSON: data after the value");
 }
 
 /* Return the UTF-16 code unit of the escape \uXXXX at an offset, or -1. */
@@ -293,14 +238,12 @@ next_half(const char *text, size_t len, size_t from)
 }
 
 /* Parse a text with its halves of surrogate pairs, the first at an offset, replaced by U+FFFD. */
-static enum json_result
+static int
 parse_mended(struct reader *reader, const char *text, size_t len, size_t half)
 {
-        char *mended = malloc(len);
-        enum json_result result;
+        char *mended = mem_resize(NULL, len, 1);
+        int result;
 
-        if (mended == NULL)
-                return JSON_OUT_OF_MEMORY;
         memcpy(mended, text, len);
         for (; half < len; half = next_half(mended, len, half + 6))
                 memcpy(mended + half, "\\ufffd", 6);
@@ -309,23 +252,19 @@ parse_mended(struct reader *reader, const char *text, size_t len, size_t half)
         return result;
 }
 
-enum json_result
+int
 json_read(const char *text, size_t len, size_t max_depth, const struct json_events *events, void *arg,
           struct error *error)
 {
         struct reader reader = {.events = events, .arg = arg, .error = error, .max_depth = max_depth};
         size_t half;
 
-        LIST_INIT(&reader.blocks);
         if (len == 0)
-                (void)error_set(error, "the text is empty");
-        else if (!text_is_utf8(text, len))
-                (void)error_set(error, "the text is not valid UTF-8");
-        else if (memchr(text, '\v', len) != NULL || memchr(text, '\f', len) != NULL)
-                (void)error_set(error, "a control character that JSON does not allow");
-        else {
-                half = next_half(text, len, 0);
-                return half < len ? parse_mended(&reader, text, len, half) : parse(&reader, text, len);
-        }
-        return JSON_WRONG;
+                return error_set(error, "the text is empty");
+        if (!text_is_utf8(text, len))
+                return error_set(error, "the text is not valid UTF-8");
+        if (memchr(text, '\v', len) != NULL || memchr(text, '\f', len) != NULL)
+                return error_set(error, "a control character that JSON does not allow");
+        half = next_half(text, len, 0);
+        return half < len ? parse_mended(&reader, text, len, half) : parse(&reader, text, len);
 }

@@ -26,16 +26,15 @@ struct json_events {
         int (*end)(void *arg, enum json_type type);
 };
 
-enum json_result { JSON_READ, JSON_WRONG, JSON_OUT_OF_MEMORY };
-
 /**
  * json_read(text, len, max_depth, events, arg, error):
  * Read a complete JSON text (RFC 8259), which may come from the network, in one pass. Besides what is not
  * JSON, refuse bytes that are not UTF-8 (RFC 3629) and more than max_depth levels; the outermost value is
- * level 1. An escaped half of a surrogate pair reads as U+FFFD. Return JSON_WRONG with the reason if the text
- * is refused or an event stopped. Memory is bounded by a few times len.
+ * level 1. An escaped half of a surrogate pair reads as U+FFFD. Return 0, or -1 with the reason if the text
+ * is refused or an event stopped. Memory is bounded by a few times len; like mem_alloc(), running out of it
+ * exits the process.
  */
-enum json_result json_read(const char *text, size_t len, size_t max_depth, const struct json_events *events,
-                           void *arg, struct error *error) MUST_CHECK;
+int json_read(const char *text, size_t len, size_t max_depth, const struct json_events *events, void *arg,
+              struct error *error) MUST_CHECK;
 
 #endif

@@ -106,14 +106,8 @@ json_tree_parse(const char *text, size_t len, struct error *error)
         static const struct json_events events = {on_value, on_name, on_end};
         struct builder builder = {.error = error};
 
-        switch (json_read(text, len, JSON_TREE_MAX_DEPTH, &events, &builder, error)) {
-        case JSON_READ:
+        if (json_read(text, len, JSON_TREE_MAX_DEPTH, &events, &builder, error) == 0)
                 return builder.root;
-        case JSON_OUT_OF_MEMORY:
-                mem_exit();
-        case JSON_WRONG:
-                break;
-        }
         free(builder.name);
         json_tree_free(builder.root);
         return NULL;
@@ -250,14 +244,4 @@ json_tree_write(struct json_writer *json, const struct json_value *value)
                 json_close_array(json);
                 break;
         }
-}
-
-const char *
-json_type_name(enum json_type type)
-{
-        static const char *const names[] = {
-            [JSON_NULL] = "null",       [JSON_BOOLEAN] = "true or false", [JSON_NUMBER] = "a number",
-            [JSON_STRING] = "a string", [JSON_OBJECT] = "an object",      [JSON_ARRAY] = "an array"};
-
-        return names[type];
 }

@@ -63,7 +63,4 @@ int json_tree_is_false(const struct json_value *value, const char *path);
 /* Write a value, with its name if it is a member. Numbers keep their literal. */
 void json_tree_write(struct json_writer *json, const struct json_value *value);
 
-/* Return the name of a type for messages: "a string", "an object". */
-const char *json_type_name(enum json_type type);
-
 #endif

@@ -181,7 +181,7 @@ statistics_read(struct statistics *statistics, const char *text, size_t len)
         struct error error;
 
         memset(statistics, 0, sizeof(*statistics));
-        if (json_read(text, len, MAX_DEPTH, &events, &parsing, &error) == JSON_READ)
+        if (json_read(text, len, MAX_DEPTH, &events, &parsing, &error) == 0)
                 return 0;
         memset(statistics, 0, sizeof(*statistics));
         return -1;

@@ -237,14 +237,14 @@ decoder_run(struct decoder *decoder, const struct event_rules *rules, struct spa
             struct decoded *decoded, enum decode_result *result)
 {
         static const struct json_events events = {on_value, on_name, on_end};
-        enum json_result read;
+        int failed;
 
         start(decoder, rules, decoded);
-        read = json_read(body.data, body.len, DECODE_MAX_DEPTH, &events, decoder, &decoder->error);
-        if (read == JSON_OUT_OF_MEMORY || decoder->out_of_memory)
+        failed = json_read(body.data, body.len, DECODE_MAX_DEPTH, &events, decoder, &decoder->error);
+        if (decoder->out_of_memory)
                 return -1;
         *result = DECODE_OK;
-        if (read == JSON_WRONG) {
+        if (failed) {
                 *result = DECODE_MALFORMED_JSON;
                 (void)snprintf(decoded->detail, sizeof(decoded->detail), "%.*s", DECODE_DETAIL_SIZE - 1,
                                decoder->error.text);

@@ -31,6 +31,16 @@ violations_clear(struct violations *violations)
         violations->n = 0;
 }
 
+static const char *
+type_name(enum json_type type)
+{
+        static const char *const names[] = {
+            [JSON_NULL] = "null",       [JSON_BOOLEAN] = "true or false", [JSON_NUMBER] = "a number",
+            [JSON_STRING] = "a string", [JSON_OBJECT] = "an object",      [JSON_ARRAY] = "an array"};
+
+        return names[type];
+}
+
 void
 violations_check_members(struct violations *violations, const char *path, const struct json_value *object,
                          const struct member_rule *rules, size_t n)
@@ -49,7 +59,7 @@ violations_check_members(struct violations *violations, const char *path, const 
                         if (rules[i].required)
                                 violations_add(violations, field, "is required");
                 } else if (member->type != rules[i].type) {
-                        violations_add(violations, field, "must be %s", json_type_name(rules[i].type));
+                        violations_add(violations, field, "must be %s", type_name(rules[i].type));
                 }
         }
 }

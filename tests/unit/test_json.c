@@ -54,28 +54,21 @@ START_TEST(test_control_characters_are_escaped)
 }
 END_TEST
 
-/* Writes a document that needs more room several times. */
-static char *
-write_numbers(struct json_writer *json, size_t *len)
+START_TEST(test_long_document_is_written)
 {
+        struct json_writer *json = json_new(0);
+        char *text;
+        size_t len;
+
         json_open_array(json, NULL);
         for (int i = 0; i < 10000; i++)
                 json_number(json, NULL, 1);
         json_close_array(json);
-        return json_take(json, len);
-}
-
-START_TEST(test_both_writers_write_the_same)
-{
-        size_t len, other_len;
-        char *text = write_numbers(json_new(0), &len), *other = write_numbers(json_new_checked(), &other_len);
-
+        text = json_take(json, &len);
         ck_assert_uint_eq(len, 20001);
-        ck_assert_uint_eq(other_len, len);
-        ck_assert_str_eq(text, other);
-        ck_assert(strncmp(text, "[1,1,", 5) == 0 && strcmp(text + len - 4, "1,1]") == 0);
+        ck_assert_uint_eq(strlen(text), len);
+        ck_assert_str_eq(text + len - 3, ",1]");
         free(text);
-        free(other);
 }
 END_TEST
 
@@ -129,7 +122,7 @@ suite_json(void)
 
         tcase_add_loop_test(tcase, test_control_characters_are_escaped, 0,
                             (int)(sizeof(members) / sizeof(*members)));
-        tcase_add_test(tcase, test_both_writers_write_the_same);
+        tcase_add_test(tcase, test_long_document_is_written);
         tcase_add_loop_test(tcase, test_printable_characters_are_recognised, 0,
                             (int)(sizeof(chars) / sizeof(*chars)));
         suite_add_tcase(suite, tcase);
