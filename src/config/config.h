@@ -151,7 +151,7 @@ struct config {
         int admin_allows_remote;     /* other machines may connect to it */
 
         char *service_base_url;            /* NULL: not configured */
-        char *service_api_key_file;        /* likewise; cli/api_client.c reads it */
+        char *service_api_key_file;        /* likewise; cli/service.c reads it */
         char *service_api_key;             /* likewise */
         const char *service_api_key_doubt; /* secrets_doubt_api_key() of the key */
         char *service_ca_file;             /* NULL: the system's */
