@@ -2,95 +2,103 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/http_client.h"
+#include <curl/curl.h>
+
 #include "base/mem.h"
-#include "base/uri.h"
 
-/* Where the host begins and the path, and the path's length: it ends at the query, a fragment or the end. */
-struct url_parts {
-        const char *host;
-        const char *path;
-        size_t len;
-};
-
-static struct url_parts
-split(const char *text)
+/* Parse a URL. Returns NULL if it is none of HTTP. */
+static CURLU *
+parse(const char *text)
 {
-        size_t scheme = strcspn(text, ":/?#");
-        struct url_parts parts;
+        CURLU *url = curl_url();
+        char *scheme = NULL;
+        int is_http =
+            curl_url_set(url, CURLUPART_URL, text, CURLU_GUESS_SCHEME | CURLU_PATH_AS_IS) == CURLUE_OK &&
+            curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+            (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
 
-        parts.host = strncmp(text + scheme, "://", 3) == 0 ? text + scheme + 3 : text;
-        parts.path = parts.host + strcspn(parts.host, "/?#");
-        parts.len = strcspn(parts.path, "?#");
-        return parts;
+        curl_free(scheme);
+        if (is_http)
+                return url;
+        curl_url_cleanup(url);
+        return NULL;
 }
 
-char *
-receiver_url_complete(const char *text)
+/* Return a part of a URL, "" if it has none. The caller frees it. */
+static char *
+part_of(CURLU *url, CURLUPart part)
 {
-        return mem_printf("%s%s", split(text).host == text ? "http://" : "", text);
+        char *text = NULL, *copy;
+
+        (void)curl_url_get(url, part, &text, 0);
+        copy = mem_strdup(text == NULL ? "" : text);
+        curl_free(text);
+        return copy;
 }
 
 /* The message does not quote the text, in which a password may be anywhere. */
 int
 receiver_url_check(const char *text, struct error *error)
 {
-        char *url = receiver_url_complete(text);
-        const struct url_parts parts = split(url);
-        const char *at = memrchr(parts.host, '@', (size_t)(parts.path - parts.host));
-        const char *host = at == NULL ? parts.host : at + 1;
-        int is_usable = (strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0) &&
-                        host < parts.path && *host != ':' && uri_is_reference(url) && uri_has_usual_port(url);
+        CURLU *url = parse(text);
 
-        free(url);
-        return is_usable ? 0 : error_set(error, "not a URL with http:// or https:// and a host");
+        if (url == NULL)
+                return error_set(error, "not a URL with http:// or https:// and a host");
+        curl_url_cleanup(url);
+        return 0;
+}
+
+static char *
+path_of(const char *text)
+{
+        CURLU *url = parse(text);
+        char *path = url == NULL ? mem_strdup("") : part_of(url, CURLUPART_PATH);
+
+        curl_url_cleanup(url);
+        return path;
 }
 
 int
 receiver_url_has_path(const char *text)
 {
-        return split(text).len > 1;
+        char *path = path_of(text);
+        int has_path = strlen(path) > 1;
+
+        free(path);
+        return has_path;
 }
 
 char *
 receiver_url_make(const char *text, const char *path)
 {
-        char *url = receiver_url_complete(text), *made;
-        const struct url_parts parts = split(url);
+        CURLU *url = parse(text);
+        char *made;
 
-        if (receiver_url_has_path(url))
-                return url;
-        made = mem_printf("%.*s%s%s", (int)(parts.path - url), url, path, parts.path + parts.len);
-        free(url);
+        if (!receiver_url_has_path(text))
+                (void)curl_url_set(url, CURLUPART_PATH, path, 0);
+        (void)curl_url_set(url, CURLUPART_FRAGMENT, NULL, 0);
+        made = part_of(url, CURLUPART_URL);
+        curl_url_cleanup(url);
         return made;
 }
 
 const struct config_source *
 receiver_url_source(const struct config *config, const char *url)
 {
-        const struct url_parts parts = split(url);
+        char *path = path_of(url);
+        size_t path_len = strlen(path), best_len = 0;
         const struct config_source *best = NULL;
 
         for (size_t s = 0; s < config->n_sources; s++) {
                 const struct config_source *source = &config->sources[s];
                 size_t len = strlen(source->path);
 
-                if (len <= parts.len && memcmp(parts.path + parts.len - len, source->path, len) == 0 &&
-                    (best == NULL || len > strlen(best->path)))
-                        best = source;
+                if (len > path_len || len <= best_len || strcmp(path + path_len - len, source->path) != 0)
+                        continue;
+                best = source;
+                best_len = len;
         }
+        free(path);
         return best;
-}
-
-const char *
-receiver_url_certificate_remedy(int verify_error)
-{
-        return http_client_lacks_issuer(verify_error)
-                   ? "have the server send the intermediate certificates, too (nginx: ssl_certificate with "
-                     "fullchain.pem); if the authority is your own, make this machine trust it: "
-                     "/usr/local/share/ca-certificates and update-ca-certificates, or SSL_CERT_FILE=FILE in "
-                     "the environment of this command"
-                   : NULL;
 }

@@ -13,20 +13,13 @@
 /* Check that it is a URL of http or https, with a host. Returns 0, or -1 with the reason. */
 int receiver_url_check(const char *text, struct error *error) MUST_CHECK;
 
-/* Return the URL with its scheme. The caller frees it. */
-char *receiver_url_complete(const char *text) MUST_CHECK;
-
-/* Whether it has a path; / is none. */
+/* Return whether it has a path; / is none. */
 int receiver_url_has_path(const char *text);
 
-/* Return the URL with its scheme, and with this path unless it has one. The caller frees it. */
+/* Return a checked URL with its scheme, and with this path unless it has one. The caller frees it. */
 char *receiver_url_make(const char *text, const char *path) MUST_CHECK;
 
-/* Return what to do when the certificate at a URL is not trusted (X509_V_ERR_*); NULL: the reason says it. */
-const char *receiver_url_certificate_remedy(int verify_error);
-
-/**
- * receiver_url_source(config, url):
+/*
  * Return the source that a URL leads to, or NULL. Proxies may put something before the path of a source, so
  * it is the one with the longest path at the end of the URL's.
  */
