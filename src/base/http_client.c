@@ -5,7 +5,6 @@
 #include <strings.h>
 
 #include <openssl/crypto.h>
-#include <openssl/x509_vfy.h>
 
 #include "base/mem.h"
 
@@ -91,7 +90,6 @@ set_connection(CURL *curl, const struct http_client_request *request)
         }
         if (request->allows_any_name)
                 (void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
-        (void)curl_easy_setopt(curl, CURLOPT_CERTINFO, (long)request->keeps_certificate);
         (void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
         (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, request->timeout_ms);
         (void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -109,24 +107,11 @@ set_request(CURL *curl, const struct http_client_request *request, struct curl_s
         }
 }
 
-/* Connect to the request's address, whatever host and port the URL has. */
-static int
-set_address(struct http_client_transfer *transfer, const struct http_client_request *request)
-{
-        char *rule = mem_printf("::%s", request->address);
-        int result = add_line(&transfer->addresses, rule);
-
-        free(rule);
-        (void)curl_easy_setopt(transfer->easy, CURLOPT_CONNECT_TO, transfer->addresses);
-        return result;
-}
-
 int
 http_client_prepare(struct http_client_transfer *transfer, const struct http_client_request *request)
 {
         transfer->easy = curl_easy_init();
-        if (transfer->easy == NULL || add_lines(&transfer->lines, request) != 0 ||
-            (request->address != NULL && set_address(transfer, request) != 0))
+        if (transfer->easy == NULL || add_lines(&transfer->lines, request) != 0)
                 return -1;
         set_connection(transfer->easy, request);
         set_request(transfer->easy, request, transfer->lines);
@@ -143,41 +128,14 @@ http_client_release(struct http_client_transfer *transfer)
         for (struct curl_slist *each = transfer->lines; each != NULL; each = each->next)
                 OPENSSL_cleanse(each->data, strlen(each->data));
         curl_slist_free_all(transfer->lines);
-        curl_slist_free_all(transfer->addresses);
 }
 
 static enum http_client_failure
 failure_of(CURLcode code)
 {
-        switch (code) {
-        case CURLE_PEER_FAILED_VERIFICATION:
+        if (code == CURLE_PEER_FAILED_VERIFICATION)
                 return HTTP_CLIENT_UNTRUSTED;
-        case CURLE_OPERATION_TIMEDOUT:
-                return HTTP_CLIENT_TIMED_OUT;
-        case CURLE_SSL_CACERT_BADFILE:
-        case CURLE_SSL_ISSUER_ERROR:
-        case CURLE_URL_MALFORMAT:
-        case CURLE_UNSUPPORTED_PROTOCOL:
-        case CURLE_WRITE_ERROR:
-        case CURLE_OUT_OF_MEMORY:
-                return HTTP_CLIENT_HOPELESS;
-        default:
-                return HTTP_CLIENT_FAILED;
-        }
-}
-
-/*
- * Return why the server's certificate was refused. libcurl itself compares the name, after OpenSSL has
- * accepted the chain. If it differs, the result is the initial one: 1 in libcurl 7.88.1.
- */
-static int
-verify_error_of(CURL *easy)
-{
-        long result = 0;
-
-        (void)curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &result);
-        return result == X509_V_OK || result == X509_V_ERR_UNSPECIFIED ? X509_V_ERR_HOSTNAME_MISMATCH
-                                                                       : (int)result;
+        return code == CURLE_OPERATION_TIMEDOUT ? HTTP_CLIENT_TIMED_OUT : HTTP_CLIENT_FAILED;
 }
 
 static CURLcode
@@ -202,8 +160,6 @@ perform(CURL *easy, const struct http_client_request *request, struct http_clien
                                (code != CURLE_OPERATION_TIMEDOUT || local_port > 0);
         (void)curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &took_us);
         answer->took_us = took_us;
-        if (code == CURLE_PEER_FAILED_VERIFICATION)
-                answer->verify_error = verify_error_of(easy);
         return answer->is_cut && code == CURLE_WRITE_ERROR ? CURLE_OK : code;
 }
 
@@ -216,22 +172,6 @@ keep_headers(CURL *easy, const struct http_client_request *request, struct http_
         for (size_t i = 0; i < request->n_keeps && i < HTTP_CLIENT_MAX_KEPT; i++) {
                 if (curl_easy_header(easy, request->keeps[i], 0, CURLH_HEADER, -1, &header) == CURLHE_OK)
                         answer->kept[i] = mem_strdup(header->value);
-        }
-}
-
-/* The server's own certificate is the first that it sends. */
-static void
-keep_certificate(CURL *easy, struct http_client_answer *answer)
-{
-        static const char name[] = "Cert:";
-        struct curl_certinfo *chain = NULL;
-
-        if (curl_easy_getinfo(easy, CURLINFO_CERTINFO, &chain) != CURLE_OK || chain == NULL ||
-            chain->num_of_certs == 0)
-                return;
-        for (const struct curl_slist *each = chain->certinfo[0]; each != NULL; each = each->next) {
-                if (strncmp(each->data, name, sizeof(name) - 1) == 0 && answer->certificate == NULL)
-                        answer->certificate = mem_strdup(each->data + sizeof(name) - 1);
         }
 }
 
@@ -248,22 +188,6 @@ ask_for_scheme(const struct http_client_request *request, CURLcode code, const c
 }
 
 int
-http_client_lacks_issuer(int verify_error)
-{
-        switch (verify_error) {
-        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
-        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-        case X509_V_ERR_CERT_SIGNATURE_FAILURE: /* of an authority of the same name */
-                return 1;
-        default:
-                return 0;
-        }
-}
-
-int
 http_client_call(const struct http_client_request *request, struct http_client_answer *answer,
                  struct error *error)
 {
@@ -277,7 +201,6 @@ http_client_call(const struct http_client_request *request, struct http_client_a
         if (code != CURLE_OK) {
                 free(answer->body);
                 *answer = (struct http_client_answer){.failure = failure_of(code),
-                                                      .verify_error = answer->verify_error,
                                                       .os_error = answer->os_error,
                                                       .is_connected = answer->is_connected,
                                                       .took_us = answer->took_us};
@@ -286,7 +209,6 @@ http_client_call(const struct http_client_request *request, struct http_client_a
                                    ask_for_scheme(request, code, transfer.reason));
         } else {
                 keep_headers(transfer.easy, request, answer);
-                keep_certificate(transfer.easy, answer);
         }
         http_client_release(&transfer);
         return result;

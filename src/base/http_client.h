@@ -23,11 +23,9 @@
 struct http_client_request {
         const char *method;
         const char *url;
-        const char *socket_path; /* connect to this Unix-domain socket; NULL: to the URL's host */
-        const char *address;     /* connect to it, ADDRESS:PORT; NULL: to one of the host's */
-        const char *ca_file;     /* trust only its certificates; NULL: the system's, and SSL_CERT_FILE */
-        int allows_any_name;     /* of the certificate */
-        int keeps_certificate;
+        const char *socket_path;    /* connect to this Unix-domain socket; NULL: to the URL's host */
+        const char *ca_file;        /* trust only its certificates; NULL: the system's, and SSL_CERT_FILE */
+        int allows_any_name;        /* of the certificate */
         int uses_proxy;             /* of the environment */
         const char *const *headers; /* whole lines */
         size_t n_headers;
@@ -40,10 +38,9 @@ struct http_client_request {
 };
 
 enum http_client_failure {
-        HTTP_CLIENT_FAILED,    /* may succeed when it is repeated */
-        HTTP_CLIENT_TIMED_OUT, /* likewise */
+        HTTP_CLIENT_FAILED,
+        HTTP_CLIENT_TIMED_OUT,
         HTTP_CLIENT_UNTRUSTED, /* the server's certificate; nothing was sent */
-        HTTP_CLIENT_HOPELESS   /* fails when it is repeated, too */
 };
 
 struct http_client_answer {
@@ -52,12 +49,10 @@ struct http_client_answer {
         size_t len;
         int is_cut;                       /* the body was longer than max_answer */
         enum http_client_failure failure; /* if there is no answer */
-        int verify_error;                 /* X509_V_ERR_* if it is HTTP_CLIENT_UNTRUSTED */
         int os_error;                     /* errno of a connection that failed, or 0 */
         int is_connected;                 /* there was a connection, perhaps without TLS yet */
         int64_t took_us;                  /* the whole call */
         char *kept[HTTP_CLIENT_MAX_KEPT]; /* values of the headers to keep, or NULL; the caller frees them */
-        char *certificate;                /* the server's, in PEM, if it is kept; the caller frees it */
 };
 
 /**
@@ -71,7 +66,6 @@ int http_client_call(const struct http_client_request *request, struct http_clie
 struct http_client_transfer {
         CURL *easy;
         struct curl_slist *lines;
-        struct curl_slist *addresses;
         char reason[CURL_ERROR_SIZE]; /* why it failed; may be empty, may quote the server's certificate */
 };
 
@@ -83,8 +77,5 @@ struct http_client_transfer {
 int http_client_prepare(struct http_client_transfer *transfer,
                         const struct http_client_request *request) MUST_CHECK;
 void http_client_release(struct http_client_transfer *transfer);
-
-/* Whether a certificate is not trusted because that of its issuer is missing, here or in what was sent. */
-int http_client_lacks_issuer(int verify_error);
 
 #endif
