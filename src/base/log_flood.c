@@ -64,6 +64,16 @@ pass(struct log_flood *flood, enum log_level level, char *text, uint64_t *n)
         return passes;
 }
 
+/* Write a line for n events. */
+static void
+write_sum(enum log_level level, const char *text, uint64_t n)
+{
+        if (n == 1)
+                log_line(level, "%s", text);
+        else
+                log_line(level, "%s n=%" PRIu64, text, n);
+}
+
 void
 log_flood(struct log_flood *flood, enum log_level level, const char *format, ...)
 {
@@ -80,7 +90,7 @@ log_flood(struct log_flood *flood, enum log_level level, const char *format, ...
         if (!pass(flood, level, text, &n))
                 return;
         if (text != NULL)
-                log_line(level, "%s n=%" PRIu64, text, n);
+                write_sum(level, text, n);
         free(text);
 }
 
@@ -89,7 +99,7 @@ static void
 report_held(struct log_flood *flood)
 {
         if (flood->text != NULL)
-                log_line(flood->level, "%s n=%" PRIu64, flood->text, flood->n_held_back);
+                write_sum(flood->level, flood->text, flood->n_held_back);
         flood->last_ms = clock_coarse_ms();
         (void)release_held(flood);
 }

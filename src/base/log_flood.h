@@ -8,9 +8,10 @@
 #include "base/log.h"
 
 /*
- * A rate limit for one kind of line that an outsider can cause at will. At most one line a second is written;
- * it ends in ` n=` and the number of events that it reports. Events that are held back when a flood ends
- * are logged by log_flood_report(), with the text of the last one. Zero-initialise it; any thread may use it.
+ * A rate limit for one kind of line that an outsider can cause at will. At most one line a second is written.
+ * A line that reports several events has the text of the last one, and ends in ` n=` and their number. Events
+ * that are held back when a flood ends are logged by log_flood_report(). Zero-initialise it; any thread may
+ * use it.
  */
 struct log_flood {
         LIST_ENTRY(log_flood) entry; /* in the list of floods that hold events back */

@@ -73,8 +73,8 @@ note_failure(struct state *state, const struct job *job, const struct error *err
         atomic_fetch_add(&state->n_failures, 1);
         atomic_store(&state->failed_ms, clock_monotonic_ms());
         log_flood(&state->failed, LOG_LEVEL_ERROR,
-                  "the state of a partition cannot be written; it stays in memory last_partition=%" PRId32
-                  " last_reason=%s",
+                  "the state of a partition cannot be written; it stays in memory partition=%" PRId32
+                  " reason=%s",
                   job->partition, log_quote(error->text, quoted));
 }
 

@@ -14,7 +14,7 @@ log_too_many(const struct address *client)
         char text[ADDRESS_TEXT_SIZE];
 
         log_flood(&flood, LOG_LEVEL_NOTICE,
-                  "connections beyond max_connections_per_address were closed last_client=%s",
+                  "connections beyond max_connections_per_address were closed client=%s",
                   address_format(client, text));
 }
 

@@ -311,9 +311,8 @@ tls_log_end(const SSL *session, int in_handshake, unsigned long code, const stru
         if (reason == NULL)
                 return NULL;
         log_flood(sum_of(in_handshake ? &handshakes : &sessions, reason), LOG_LEVEL_NOTICE,
-                  "%s reason=%s last_client=%s",
-                  in_handshake ? "TLS handshakes failed" : "TLS sessions broke", log_quote(reason, quoted),
-                  address_format(client, address));
+                  "%s reason=%s client=%s", in_handshake ? "TLS handshakes failed" : "TLS sessions broke",
+                  log_quote(reason, quoted), address_format(client, address));
         return reason;
 }
 
@@ -323,7 +322,7 @@ tls_log_timeout(const struct address *client)
         static struct log_flood flood;
         char address[ADDRESS_TEXT_SIZE];
 
-        log_flood(&flood, LOG_LEVEL_NOTICE, "TLS handshakes were not done in time last_client=%s",
+        log_flood(&flood, LOG_LEVEL_NOTICE, "TLS handshakes were not done in time client=%s",
                   address_format(client, address));
 }
 

@@ -173,7 +173,7 @@ end_spooling(struct receiver_shared *shared)
         spool_writer_forget_size(spool_writer(shared->spool));
         if (since_ms != 0)
                 log_flood(&shared->spooling_ended, LOG_LEVEL_NOTICE,
-                          "deliveries go to Kafka again last_spooling_s=%" PRId64,
+                          "deliveries go to Kafka again spooling_s=%" PRId64,
                           (clock_now_ms() - since_ms) / 1000);
 }
 
@@ -205,8 +205,7 @@ receiver_shared_note_spooled(struct receiver_shared *shared)
         char cause[RECENT_DETAIL_SIZE], quoted[LOG_QUOTED_SIZE];
 
         if (atomic_compare_exchange_strong(&spool_stats(shared->spool)->since_ms, &none, clock_now_ms()))
-                log_flood(&shared->spooling_began, LOG_LEVEL_WARNING,
-                          "deliveries go to the spool last_reason=%s",
+                log_flood(&shared->spooling_began, LOG_LEVEL_WARNING, "deliveries go to the spool reason=%s",
                           log_quote(outage_describe("Kafka does not acknowledge them", cause, sizeof(cause)),
                                     quoted));
 }
@@ -254,13 +253,12 @@ log_stale_genuine(struct source_account *account, const struct receiver_refused 
         char client[ADDRESS_TEXT_SIZE], detail[LOG_QUOTED_SIZE];
         int64_t age_s = clock_now_ms() / 1000 - refused->delivery->timestamp;
 
-        log_flood(
-            &account->refused[OUTCOME_STALE_GENUINE], LOG_LEVEL_WARNING,
-            "refused source=%s outcome=%s status=%d last_client=%s last_request_id=%s last_delivery_id=%s"
-            " last_age_s=%" PRId64 " last_detail=%s",
-            account->name, metrics_outcome_name(refused->outcome), refused->status,
-            address_format(&refused->client, client), refused->request_id, refused->delivery->delivery_id,
-            age_s, log_quote(refused->detail, detail));
+        log_flood(&account->refused[OUTCOME_STALE_GENUINE], LOG_LEVEL_WARNING,
+                  "refused source=%s outcome=%s status=%d client=%s request_id=%s delivery_id=%s"
+                  " age_s=%" PRId64 " detail=%s",
+                  account->name, metrics_outcome_name(refused->outcome), refused->status,
+                  address_format(&refused->client, client), refused->request_id,
+                  refused->delivery->delivery_id, age_s, log_quote(refused->detail, detail));
 }
 
 static void
@@ -274,7 +272,7 @@ log_refused(struct source_account *account, const struct receiver_refused *refus
         if (!log_is_on(level))
                 return;
         log_flood(&account->refused[refused->outcome], level,
-                  "refused source=%s outcome=%s status=%d last_client=%s last_request_id=%s last_detail=%s",
+                  "refused source=%s outcome=%s status=%d client=%s request_id=%s detail=%s",
                   *account->name == '\0' ? "-" : account->name, metrics_outcome_name(refused->outcome),
                   refused->status, address_format(&refused->client, client), refused->request_id,
                   log_quote(refused->detail, detail));

@@ -101,8 +101,8 @@ decision_log_add(struct decision_log *log, const char *known, const struct recor
                 return;
         source = find_source(log, known);
         log_flood(&source->quarantined[verdict->reason], LOG_LEVEL_NOTICE,
-                  "quarantined reason=%s source=%s last_partition=%" PRId32 " last_offset=%" PRId64
-                  " last_delivery_id=%s last_request_id=%s last_detail=%s",
+                  "quarantined reason=%s source=%s partition=%" PRId32 " offset=%" PRId64
+                  " delivery_id=%s request_id=%s detail=%s",
                   judge_reason_name(verdict->reason), value(record->source, values.source), record->partition,
                   record->offset, value(record->key, values.delivery_id),
                   value(record->request_id, values.request_id), log_quote(verdict->detail, values.detail));
@@ -116,7 +116,7 @@ decision_log_strange(struct decision_log *log, const struct record *record)
         log_flood(
             &log->strange, LOG_LEVEL_WARNING,
             "deliveries within dedup_window have a source that is not configured; if it has another name "
-            "now, repeats of them are published again last_source=%s",
+            "now, repeats of them are published again source=%s",
             value(record->source, source));
 }
 

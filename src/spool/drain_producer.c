@@ -119,7 +119,7 @@ drain_producer_note_failure(struct drain_producer *appends, const char *reason)
         appends->is_proven = 0;
         drain_producer_explain(appends, reason);
         log_flood(&appends->failed, LOG_LEVEL_WARNING,
-                  "appending from the spool failed and will be repeated last_reason=%s",
+                  "appending from the spool failed and will be repeated reason=%s",
                   log_quote(reason, quoted));
 }
 

@@ -81,8 +81,8 @@ kept_segments_add(struct kept_segments *kept, uint64_t number, struct segment_dr
                 atomic_fetch_add(&kept->stats->refused, segment_drain_pass(segment)->n_refused);
         if (!has_failed)
                 log_flood(&kept->left_behind, LOG_LEVEL_WARNING,
-                          "a segment of the spool stays and is tried again last_segment=%s last_after_s=%d "
-                          "last_reason=%s",
+                          "a segment of the spool stays and is tried again segment=%s after_s=%d "
+                          "reason=%s",
                           spool_directory_name(number, name), (int)(pause_ms / 1000),
                           log_quote(reason, quoted));
 }

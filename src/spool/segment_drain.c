@@ -198,8 +198,8 @@ refuse(struct segment_drain *segment, size_t index, const char *reason)
         segment->places.items[index].fate = FATE_REFUSED;
         if (segment->pass.n_refused++ == 0)
                 log_flood(segment->refusals, LOG_LEVEL_ERROR,
-                          "Kafka refuses a spooled delivery; its segment stays last_segment=%s "
-                          "last_record=%zu last_reason=%s",
+                          "Kafka refuses a spooled delivery; its segment stays segment=%s "
+                          "record=%zu reason=%s",
                           spool_directory_name(segment->number, name), index + 1, log_quote(reason, quoted));
 }
 

@@ -52,10 +52,9 @@ log_failure(struct segment_writer *writer, const char *action, const char *reaso
 {
         char name[SPOOL_NAME_SIZE], quoted[LOG_QUOTED_SIZE];
 
-        log_flood(
-            &writer->failed, LOG_LEVEL_ERROR,
-            "the spool failed; deliveries are answered 503 last_action=%s last_segment=%s last_reason=%s",
-            action, spool_directory_name(atomic_load(&writer->number), name), log_quote(reason, quoted));
+        log_flood(&writer->failed, LOG_LEVEL_ERROR,
+                  "the spool failed; deliveries are answered 503 action=%s segment=%s reason=%s", action,
+                  spool_directory_name(atomic_load(&writer->number), name), log_quote(reason, quoted));
 }
 
 /*
@@ -326,7 +325,7 @@ segment_writer_end(struct segment_writer *writer)
         if (write(writer->fd, head, sizeof(head)) != (ssize_t)sizeof(head) || fdatasync(writer->fd) != 0) {
                 log_flood(&writer->unsealed, LOG_LEVEL_WARNING,
                           "a segment of the spool could not be sealed; it is drained all the same "
-                          "last_segment=%s last_reason=%s",
+                          "segment=%s reason=%s",
                           spool_directory_name(atomic_load(&writer->number), name),
                           log_quote(strerror(errno), quoted));
                 abandon_segment(writer);

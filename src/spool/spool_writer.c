@@ -142,7 +142,7 @@ note_full(struct spool_writer *writer, uint64_t n, uint64_t size)
                 atomic_store(&writer->too_large, size);
         log_flood(&writer->full, LOG_LEVEL_ERROR,
                   "the spool is full; deliveries are answered 503 spool_max=%" PRIu64 " bytes=%" PRIuFAST64
-                  " last_size=%" PRIu64,
+                  " size=%" PRIu64,
                   stats->max_bytes, atomic_load(&stats->bytes), size);
 }
 

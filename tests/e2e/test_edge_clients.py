@@ -26,17 +26,17 @@ def receiver(offline, **options):
 
 def last_client(daemon):
     """The address in the last line about a refusal."""
-    found = re.findall(r" refused .* last_client=(\S+)", daemon.log)
+    found = re.findall(r" refused .* client=(\S+)", daemon.log)
     return found and found[-1]
 
 
 def refused_as(daemon, **request):
     """Send a request that is refused. Returns the client in the log, which gets at most one line per second."""
-    seen = daemon.log.count("last_client=")
+    seen = daemon.log.count("client=")
 
     def send_until_logged():
         assert http_client.request(daemon.address, "GET", "/nothing", **request).status == 404
-        return daemon.log.count("last_client=") > seen
+        return daemon.log.count("client=") > seen
     waiting.until(send_until_logged, 20, "a line about the refusal")
     return last_client(daemon)
 
@@ -97,7 +97,7 @@ def test_connection_reset_before_accept_is_not_treated_as_a_unix_socket(offline)
     waiting.until(lambda: daemon.metric("gatepost_connections_open") == 0, 20, "all to be closed")
     assert daemon.metric("gatepost_requests_total") == before[1]
     daemon.stop()
-    assert "last_client=198.51.100.1" not in daemon.log
+    assert "client=198.51.100.1" not in daemon.log
 
 
 # The PROXY protocol

@@ -65,7 +65,7 @@ def connect(authority):
 def wait_for_refusal_of(daemon, client):
     """The log names the client of the refusal, not the proxy."""
     line = daemon.wait_for_log("outcome=forged")
-    assert f"last_client={client}" in line
+    assert f"client={client}" in line
 
 
 def test_guide_lists_every_example_for_deployments():

@@ -77,7 +77,7 @@ def test_hung_kafka_is_answered_503_within_the_ack_timeout(installation, own_bro
     assert_unavailable(reply)
     assert time.monotonic() - begun < ACK_TIMEOUT + SLACK
     assert reply.closed
-    daemon.wait_for_log("last_client=198.51.100.7")
+    daemon.wait_for_log("client=198.51.100.7")
     daemon.wait_until_not_ready(NOT_READY_SECONDS)
     assert daemon.admin("/healthz").status == 200
     assert daemon.admin("/readyz").status == 503

@@ -106,8 +106,8 @@ def test_request_id_connects_answer_log_and_record(installation, daemon):
     assert accepted["request_id"] == request_id and accepted["client"] == "127.0.0.1"
     decided = values(daemon.wait_for_log(" decided action=quarantine "))
     quarantined = values(daemon.wait_for_log(" quarantined reason=unknown-kind "))
-    assert decided["request_id"] == quarantined["last_request_id"] == request_id
-    assert decided["reason"] == "unknown-kind" and quarantined["last_detail"] == "no topic for the kind no.such.kind"
+    assert decided["request_id"] == quarantined["request_id"] == request_id
+    assert decided["reason"] == "unknown-kind" and quarantined["detail"] == "no topic for the kind no.such.kind"
     installation.kafka.wait_until_routed()
     for topic in (installation.kafka.deliveries, installation.kafka.quarantine):
         (record,) = installation.kafka.read(topic)
@@ -115,7 +115,7 @@ def test_request_id_connects_answer_log_and_record(installation, daemon):
         if topic == installation.kafka.deliveries:
             assert (record.partition, record.offset) == (int(decided["partition"]), int(decided["offset"]))
     refusal = daemon.post(Delivery(secret=WRONG))
-    assert values(daemon.wait_for_log("outcome=forged"))["last_request_id"] == refusal.headers["x-request-id"]
+    assert values(daemon.wait_for_log("outcome=forged"))["request_id"] == refusal.headers["x-request-id"]
 
 
 def test_client_of_an_accepted_delivery_is_the_one_named_by_the_proxy(installation):

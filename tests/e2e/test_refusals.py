@@ -82,7 +82,7 @@ def test_other_prefix_is_named_together_with_the_configured_one(daemon):
                       "but header_prefix is x-invoicing")
     assert b"X-Invoice-" not in reply.body
     line = daemon.wait_for_log("the request has X-Invoice-signature, but header_prefix is x-invoicing")
-    assert " refused source=invoicing outcome=malformed status=400 " in line and f"last_request_id={reply.request_id}" in line
+    assert " refused source=invoicing outcome=malformed status=400 " in line and f"request_id={reply.request_id}" in line
 
 
 def test_signature_is_neither_logged_nor_shown(daemon):
@@ -125,7 +125,7 @@ def test_header_is_bounded_and_escaped(daemon):
     reply = send(daemon, but(Delivery(), delivery_id='a"\\\xff' + "x" * 1000))
     rule = "x-invoicing-delivery-id must be 1 to 64 letters, digits and hyphens; it is a"
     assert cause(daemon, reply)[2] == f'{rule}"\\\\xff{"x" * 36}'
-    waiting.until(lambda: f'last_detail="{rule}\\"\\\\\\xff{"x" * 36}"' in daemon.log, 20, "the value in the log")
+    waiting.until(lambda: f'detail="{rule}\\"\\\\\\xff{"x" * 36}"' in daemon.log, 20, "the value in the log")
 
 
 def test_method_is_shown(daemon):
@@ -268,7 +268,7 @@ def test_quarantined_record_is_shown_with_its_reason(shared, daemon, body, reaso
     assert (found["source"], found["partition"], found["offset"]) == ("invoicing", record.partition, record.offset)
     assert found["reason"] == reason and detail.lower() in found["detail"].lower() and found["detail"]
     assert abs(found["timeSeconds"] - time.time()) < 60
-    line = waiting.until(lambda: re.search(rf"quarantined reason={reason} .*last_detail=(.*) n=\d+", daemon.log), 30, "the line")
+    line = waiting.until(lambda: re.search(rf"quarantined reason={reason} .*detail=(.*)", daemon.log), 30, "the line")
     assert line[1].strip('"')
 
 

@@ -141,14 +141,14 @@ def test_trusted_proxies_change(daemon):
         """Whether the log names the client from x-forwarded-for."""
         before = len(daemon.log)
         http_client.request(daemon.address, "GET", "/nothing", {"x-forwarded-for": "192.0.2.7"})
-        return "last_client=192.0.2.7" in daemon.log[before:]
+        return "client=192.0.2.7" in daemon.log[before:]
     assert not client()
     daemon.config["receiver"]["trusted_proxy"] = "127.0.0.1"
     reload(daemon)
     waiting.until(client, 20, "the client that the proxy names")
     del daemon.config["receiver"]["trusted_proxy"]
     reload(daemon)
-    waiting.until(lambda: not client() and "last_client=127.0.0.1" in daemon.log.splitlines()[-1], 20, "the proxy itself")
+    waiting.until(lambda: not client() and "client=127.0.0.1" in daemon.log.splitlines()[-1], 20, "the proxy itself")
 
 
 def test_refusal_limit_changes(daemon):

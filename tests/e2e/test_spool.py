@@ -331,8 +331,8 @@ def test_delivery_that_kafka_refuses_sends_no_other_to_the_spool(installation, o
         daemon.wait_for_log(f" {event} ", BACK_SECONDS)
     daemon.stop()
     for event in events:
-        lines = [line for line in daemon.log.splitlines() if f" {event} " in line]
-        assert lines and all(re.search(r" n=\d+$", line) for line in lines), lines
+        times = [line.split(".")[0] for line in daemon.log.splitlines() if f" {event} " in line]
+        assert times and len(times) <= len(set(times)) + 1, times  # one a second, and the rest at the end
     assert "a producer has failed" not in daemon.log
     daemon.start()
     installation.kafka.wait_until_routed()

@@ -118,7 +118,7 @@ def test_failed_handshakes_are_logged_by_reason(offline, authority):
             ssl.create_default_context().wrap_socket(connection, server_hostname="localhost")  # trusts another authority
     for reason in "a client spoke HTTP without TLS; its URL, or the proxy before this receiver, must use https", "unknown ca":
         line = daemon.wait_for_log(reason)
-        assert " TLS handshakes failed " in line and " last_client=127.0.0.1" in line
+        assert " TLS handshakes failed " in line and " client=127.0.0.1" in line
 
 
 @pytest.mark.parametrize("header", [b"PROXY TCP4 192.0.2.7 127.0.0.1 1 2\r\n", proxy_header("192.0.2.7")], ids=["v1", "v2"])
@@ -130,7 +130,7 @@ def test_proxy_protocol_that_is_not_expected_is_named(offline, authority, header
         with contextlib.suppress(OSError), contextlib.closing(RawTls(daemon.address, authority.client(), preface=preface)):
             pass
         line = daemon.wait_for_log(reason if preface == header else "wrong version number")
-        assert " TLS handshakes failed " in line and " last_client=127.0.0.1" in line and (reason in line) == (preface == header)
+        assert " TLS handshakes failed " in line and " client=127.0.0.1" in line and (reason in line) == (preface == header)
     waiting.until(lambda: f"the TLS handshake with 127.0.0.1 failed: {reason}" in [each["detail"] for each in daemon.admin("/status").json["refusals"]], 30,
                   "the failed handshake in /status")
 
@@ -305,7 +305,7 @@ def test_proxy_header_before_the_handshake_names_the_client(shared, authority, d
             connection.sendall(b"GET /nothing HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
             assert read_to_the_end(connection).startswith(b"HTTP/1.1 404 ")
             connection.close()
-    behind.wait_for_log(f"last_client={'198.51.100.7' if header else '127.0.0.1'}")
+    behind.wait_for_log(f"client={'198.51.100.7' if header else '127.0.0.1'}")
 
 
 def test_handshake_behind_a_proxy_times_out(shared, authority, daemon):
@@ -316,7 +316,7 @@ def test_handshake_behind_a_proxy_times_out(shared, authority, daemon):
     with http_client.connect(behind.address) as connection:
         connection.sendall(proxy_header("198.51.100.8") + b"\x16\x03\x01")
         assert connection.recv(1) == b""
-    behind.wait_for_log("TLS handshakes were not done in time last_client=198.51.100.8 n=1")
+    behind.wait_for_log("TLS handshakes were not done in time client=198.51.100.8\n")
 
 
 # Answers

@@ -215,7 +215,7 @@ START_TEST(test_flood_is_limited_to_one_line_per_second)
 
         for (int i = 0; i < 100; i++)
                 log_flood(&flood, LOG_LEVEL_INFO, "event i=%d", i);
-        expect(logged_read(), "info event i=0 n=1\n$");
+        expect(logged_read(), "info event i=0\n$");
         flood.last_ms -= 1000; /* a second later */
         log_flood(&flood, LOG_LEVEL_INFO, "event i=%d", 100);
         expect(logged_read(), "info event i=100 n=100\n$");
@@ -269,9 +269,9 @@ START_TEST(test_suppressed_quarantine_lines_are_written_when_the_router_ends)
         recent_init(&recent);
         for (int i = 0; i < 3; i++)
                 decision_log_add(&decisions, "invoicing", &record, &verdict);
-        expect(logged_read(), "notice quarantined reason=unknown-kind source=invoicing .* n=1\n$");
+        expect(logged_read(), "notice quarantined reason=unknown-kind source=invoicing .* detail=\"\"\n$");
         decision_log_clear(&decisions);
-        expect(logged_read(), TIME "notice quarantined .* last_offset=17 .* n=2\n$");
+        expect(logged_read(), TIME "notice quarantined .* offset=17 .* n=2\n$");
         log_flood_end_all();
         ck_assert_str_eq(logged_read(), "");
 }

@@ -200,7 +200,6 @@ START_TEST(test_missing_manager_is_logged_once)
         (void)close(fd);
         log = scratch_capture(send_to_closed_socket, &notify);
         ck_assert_ptr_nonnull(strstr(log, "cannot notify"));
-        ck_assert_ptr_nonnull(strstr(log, " n=1\n"));
         ck_assert_ptr_eq(strchr(log, '\n'), strrchr(log, '\n')); /* one line */
         free(log);
         notify_close(&notify);
