@@ -5,12 +5,31 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#define QUIET_MS 60000
+
+/*
+ * An outage has all partitions ask, most of them repeatedly: log the first at level info, and those within a
+ * minute at level debug. Only the router's thread calls this.
+ */
+static enum log_level
+choose_level(void)
+{
+        static int64_t logged_ms = -QUIET_MS;
+        int64_t now = clock_monotonic_ms();
+
+        if (now - logged_ms < QUIET_MS)
+                return LOG_LEVEL_DEBUG;
+        logged_ms = now;
+        return LOG_LEVEL_INFO;
+}
+
 void
 recheck(struct partition *partition, const char *why)
 {
         char quoted[LOG_QUOTED_SIZE];
 
-        log_info("asking for the position again partition=%" PRId32 " offset=%" PRId64 " reason=%s",
+        log_line(choose_level(),
+                 "asking for the position again partition=%" PRId32 " offset=%" PRId64 " reason=%s",
                  partition->id, partition->next, log_quote(why, quoted));
         partition_void_position(partition, TROUBLE_NONE, NULL, 0, clock_monotonic_ms());
 }
