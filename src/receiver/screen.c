@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "model/delivery.h"
 
 #define SHOWN_PATH 100 /* bytes of a path */
@@ -283,15 +284,24 @@ screen_headers(const struct http_request *request, int64_t now_ms, struct screen
         return 0;
 }
 
+/* Only an old timestamp can be that of a late retry. */
+static const char *
+explain_genuine(const struct delivery *delivery)
+{
+        return delivery->timestamp > clock_now_ms() / 1000
+                   ? "the signature matches: the sender's clock is ahead, or this machine's is behind"
+                   : "the signature matches: a late retry, or a clock is wrong, or tolerance is too short";
+}
+
 void
-screen_classify_stale(struct screen_refusal *refusal, enum metrics_outcome outcome)
+screen_classify_stale(const struct screened *screened, enum metrics_outcome outcome,
+                      struct screen_refusal *refusal)
 {
         refusal->outcome = outcome;
         explain(refusal, "; %s",
-                outcome == OUTCOME_STALE_GENUINE
-                    ? "the signature matches: a late retry, or a clock is wrong, or tolerance is too short"
-                : outcome == OUTCOME_STALE ? "the signature does not match, either"
-                                           : "the signature was not checked");
+                outcome == OUTCOME_STALE_GENUINE ? explain_genuine(&screened->delivery)
+                : outcome == OUTCOME_STALE       ? "the signature does not match, either"
+                                                 : "the signature was not checked");
 }
 
 int

@@ -49,7 +49,8 @@ int screen_headers(const struct http_request *request, int64_t now_ms, struct sc
  * Refuse a delivery with a stale timestamp, after its signature was checked or not: the outcome is
  * OUTCOME_STALE or one of its kind.
  */
-void screen_classify_stale(struct screen_refusal *refusal, enum metrics_outcome outcome);
+void screen_classify_stale(const struct screened *screened, enum metrics_outcome outcome,
+                           struct screen_refusal *refusal);
 
 /* Check the signature over the raw body. Returns 0, or -1 with the refusal. */
 int screen_verify(struct screened *screened, const void *body, size_t len,
