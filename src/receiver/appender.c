@@ -298,18 +298,22 @@ hand_over(struct appender *appender, struct pending *pending, struct http_reques
 {
         struct spool *spool = appender->shared->spool;
         int is_worth = spool == NULL || is_worth_trying(appender);
+        const char *refusal = NULL;
 
         if (is_worth && produce(appender, pending, request, screened, list, error) == 0)
                 return 0;
-        if (spool != NULL && spool_writer_refuses(spool_writer(spool),
-                                                  segment_record_size(&pending->item.item.record)) == NULL) {
-                pending_spool(&appender->pending, pending);
-                return 0;
+        if (spool != NULL) {
+                refusal = spool_writer_refuses(spool_writer(spool),
+                                               segment_record_size(&pending->item.item.record));
+                if (refusal == NULL) {
+                        pending_spool(&appender->pending, pending);
+                        return 0;
+                }
         }
         if (is_worth)
                 return -1;
         if (appender->producer == NULL)
-                return error_set(error, "Kafka is not reachable, and the spool is full or has failed");
+                return error_set(error, "Kafka is not reachable, and %s", refusal);
         return produce(appender, pending, request, screened, list, error);
 }
 

@@ -98,18 +98,18 @@ refuse_for_now(struct handler *handler, struct http_request *request, const stru
         refuse(handler, request, screened, &refusal);
 }
 
+/* Refuse a delivery that neither Kafka nor the spool can store now. */
 static void
-refuse_without_kafka(struct handler *handler, struct http_request *request, const struct screened *screened)
+refuse_unstored(struct handler *handler, struct http_request *request, const struct screened *screened,
+                const char *obstacle)
 {
         struct screen_refusal refusal = {
             .outcome = OUTCOME_UNAVAILABLE,
-            .error = {.status = 503,
-                      .code = "UNAVAILABLE",
-                      .message = "Kafka is not reachable yet; send it again"},
+            .error = {.status = 503, .code = "UNAVAILABLE", .message = obstacle},
         };
 
-        (void)outage_describe("Kafka is not reachable yet", refusal.found.detail,
-                              sizeof(refusal.found.detail));
+        if (handler->shared->spool == NULL)
+                (void)outage_describe(obstacle, refusal.found.detail, sizeof(refusal.found.detail));
         refuse(handler, request, screened, &refusal);
 }
 
@@ -181,7 +181,7 @@ handler_head(struct handler *handler, struct http_request *request)
         if (check_head(handler, request, progress, &refusal) == 0)
                 return;
         if (refusal.outcome == OUTCOME_STALE && http_request_awaits_continue(request))
-                screen_classify_stale(&refusal, OUTCOME_STALE_UNCHECKED);
+                screen_classify_stale(&progress->screened, OUTCOME_STALE_UNCHECKED, &refusal);
         if (refusal.outcome == OUTCOME_STALE) {
                 progress->is_stale = 1;
                 http_request_make_body_optional(
@@ -191,14 +191,16 @@ handler_head(struct handler *handler, struct http_request *request)
         }
 }
 
-/* Whether Kafka or the spool may take a body of this size. */
-static int
-can_store(const struct handler *handler, size_t len, int has_producer)
+/* Return NULL if Kafka or the spool may take a body of this size, else why not. */
+static const char *
+find_obstacle(const struct handler *handler, size_t len, int has_producer)
 {
         const struct receiver_shared *shared = handler->shared;
 
-        return (atomic_load(&shared->may_append) && has_producer) ||
-               (shared->spool != NULL && spool_writer_refuses(spool_writer(shared->spool), len) == NULL);
+        if (atomic_load(&shared->may_append) && has_producer)
+                return NULL;
+        return shared->spool == NULL ? "Kafka is not reachable yet"
+                                     : spool_writer_refuses(spool_writer(shared->spool), len);
 }
 
 void
@@ -209,6 +211,7 @@ handler_complete(struct handler *handler, struct http_request *request)
         struct screen_refusal refusal;
         struct span body;
         int is_genuine, has_producer;
+        const char *obstacle;
 
         (void)handler_config(handler);
         progress->began_ns = clock_monotonic_ns();
@@ -216,7 +219,7 @@ handler_complete(struct handler *handler, struct http_request *request)
         if ((progress->is_stale || progress->version != handler->version) &&
             check_head(handler, request, progress, &refusal) != 0) {
                 if (refusal.outcome == OUTCOME_STALE)
-                        screen_classify_stale(&refusal, judge_stale(handler, screened, body));
+                        screen_classify_stale(screened, judge_stale(handler, screened, body), &refusal);
                 refuse(handler, request, screened, &refusal);
                 return;
         }
@@ -228,8 +231,8 @@ handler_complete(struct handler *handler, struct http_request *request)
                 refuse(handler, request, screened, &refusal);
         else if (handler->refuse_from_ms != 0 && progress->began_ns / 1000000 >= handler->refuse_from_ms)
                 refuse_for_now(handler, request, screened, "the receiver is stopping; send it again");
-        else if (!can_store(handler, body.len, has_producer))
-                refuse_without_kafka(handler, request, screened);
+        else if ((obstacle = find_obstacle(handler, body.len, has_producer)) != NULL)
+                refuse_unstored(handler, request, screened, obstacle);
 }
 
 /* A replay is appended, too, and marked as one: it goes to quarantine. */

@@ -217,13 +217,16 @@ can_spool(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
         int is_away = receiver_shared_is_away(shared), has_failed = receiver_shared_has_failed(shared);
         int64_t since_ms;
         char since[CLOCK_RFC3339_SIZE], cause[RECENT_DETAIL_SIZE];
+        const char *refusal = NULL;
 
         if (!receiver_is_alive(receiver, STUCK_MS, reason))
                 return 0;
         if (!spool_is_alive(shared->spool, SPOOL_STUCK_MS, reason) && is_away)
                 return 0;
-        if ((is_away || has_failed) && spool_writer_refuses(spool_writer(shared->spool), 0) != NULL) {
-                (void)snprintf(reason, HEALTH_REASON_SIZE, "%s, and the spool is full or has failed",
+        if (is_away || has_failed)
+                refusal = spool_writer_refuses(spool_writer(shared->spool), 0);
+        if (refusal != NULL) {
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "%s; %s", refusal,
                                outage_describe(is_away ? "Kafka is not reachable" : "the last append failed",
                                                cause, sizeof(cause)));
                 return 0;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/crash.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/log_flood.h"
 #include "base/mem.h"
@@ -145,10 +146,13 @@ static void
 fail(struct segment_writer *writer, enum spool_error error, const char *action, const char *reason)
 {
         int is_full = error == SPOOL_ERROR_WRITE && (errno == ENOSPC || errno == EDQUOT);
+        struct error full;
 
         if (is_full && writer->lacking < writer->size - writer->synced + ROOM_MIN)
                 writer->lacking = writer->size - writer->synced + ROOM_MIN;
-        log_failure(writer, action, reason);
+        if (is_full)
+                (void)error_set(&full, "the disk is full: %s", reason);
+        log_failure(writer, action, is_full ? full.text : reason);
         spool_stats_note_error(writer->stats, is_full ? SPOOL_ERROR_DISK : error, 1);
         if (writer->fd >= 0)
                 abandon_segment(writer);

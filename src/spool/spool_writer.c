@@ -25,10 +25,10 @@
 /* Refuse deliveries while the disk has not answered for this long, instead of letting each wait for it. */
 #define STUCK_MS 10000
 
-#define STUCK "the disk does not answer; send it again"
-#define NOT_STORED "the delivery could not be stored; send it again"
-#define FULL "the spool is full; send it again"
-#define DISK_FULL "the disk of the spool is full; send it again"
+#define STUCK "the disk of the spool does not answer"
+#define NOT_STORED "the spool has failed"
+#define FULL "the spool is full"
+#define DISK_FULL "the disk of the spool is full"
 
 struct spool_writer {
         struct spool_stats *stats;

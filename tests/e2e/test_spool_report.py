@@ -15,7 +15,7 @@ from checkup import file_of
 from chromium import Chromium
 from installation import Installation
 from manager import Manager
-from preload import HungDisk
+from preload import FailDisk, HungDisk
 from signing import Delivery, event_body
 from spool_side import Segment, pack_fields
 from test_page import opened, page_in, status_of
@@ -208,7 +208,7 @@ def test_receiver_is_not_ready_while_its_full_spool_refuses_deliveries(offline):
     for status in (200, 503):
         assert daemon.post(Delivery(b'{"event":"invoice.accepted","note":"%s"}' % (b"x" * 700_000))).status == status
     status, text = readiness(daemon)
-    assert status == 503 and "Kafka is not reachable" in text and "the spool is full or has failed" in text
+    assert status == 503 and "Kafka is not reachable" in text and "the spool is full;" in text
     daemon.accept()  # there is room for a small one
     assert readiness(daemon)[0] == 200
 
@@ -226,6 +226,20 @@ def test_receiver_is_not_ready_while_its_spool_fails(offline):
     spool.with_name("mislaid").rename(spool)
     waiting.until(lambda: readiness(daemon)[0] == 200, SECONDS, "the receiver to be ready again")
     assert daemon.metric("gatepost_spool_written_total") == 0 and daemon.post(Delivery()).status == 200
+
+
+def test_full_disk_is_named_in_the_answer_the_log_the_refusals_and_the_readiness(offline, plain_build):
+    offline.build = plain_build
+    config = with_spool(offline)
+    daemon = offline.daemon(config)
+    daemon.environment.update(FailDisk(config.directory, 1000, is_full=True).environment)
+    daemon.start()
+    refused = daemon.post()
+    assert refused.status == 503 and refused.json["error"]["message"] == "the disk of the spool is full", refused.body
+    daemon.wait_for_log('reason="the disk is full: No space left on device"')
+    assert daemon.admin("/status").json["refusals"][0]["detail"] == "the disk of the spool is full"
+    status, text = readiness(daemon)
+    assert status == 503 and text.startswith("receiver: the disk of the spool is full; Kafka is not reachable"), text
 
 
 def test_oldest_delivery_is_of_the_segment_that_is_counted_later(offline, plain_build):

@@ -1,6 +1,6 @@
 /*
  * Make the disk of a spool fail: of the calls that write a segment or sync it or its directory, FAIL_DISK in a thousand
- * fail, with EIO or ENOSPC; a write may have written a part before. Each failure is a line in the file FAIL_DISK_LOG.
+ * fail, with EIO or ENOSPC (FAIL_DISK_FULL: always ENOSPC); a write may have written a part before. Each failure is a line in the file FAIL_DISK_LOG.
  * While the file HUNG_DISK_FILE exists, reading a segment does not return.
  */
 #include <dlfcn.h>
@@ -46,7 +46,7 @@ fails(int fd, const char *call)
                 (void)!write(file, line, (size_t)len);
                 (void)close(file);
         }
-        errno = random & 4096 ? EIO : ENOSPC;
+        errno = random & 4096 && getenv("FAIL_DISK_FULL") == NULL ? EIO : ENOSPC;
         return 1;
 }
 

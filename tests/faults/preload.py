@@ -72,10 +72,10 @@ class FailMalloc:
 class FailDisk:
     """The environment of a process in which the given share of the calls on the disk of its spool fails."""
 
-    def __init__(self, directory, per_thousand):
+    def __init__(self, directory, per_thousand, is_full=False):
         self._log = pathlib.Path(directory) / "fail_disk.log"
         self.environment = {"LD_PRELOAD": str(build("fail_disk", directory)), "FAIL_DISK": str(per_thousand),
-                            "FAIL_DISK_LOG": str(self._log)}
+                            "FAIL_DISK_LOG": str(self._log)} | ({"FAIL_DISK_FULL": "1"} if is_full else {})
 
     @property
     def failed(self):

@@ -19,8 +19,8 @@
 #define ITEMS 200
 #define PAUSE_MS 1001 /* in which the writer refuses deliveries after a failure */
 #define LARGE ((size_t)8 << 20)
-#define NOT_STORED "the delivery could not be stored; send it again"
-#define DISK_FULL "the disk of the spool is full; send it again"
+#define NOT_STORED "the spool has failed"
+#define DISK_FULL "the disk of the spool is full"
 
 static const char *path;
 static struct spool_directory *directory;
@@ -220,10 +220,10 @@ START_TEST(test_full_spool_refuses)
         ck_assert_ptr_null(spool_writer_refuses(writer, 0)); /* that one would never fit */
         ck_assert_ptr_null(store(0));
         ck_assert_ptr_null(store(1));
-        ck_assert_str_eq(spool_writer_refuses(writer, 160), "the spool is full; send it again");
+        ck_assert_str_eq(spool_writer_refuses(writer, 160), "the spool is full");
         ck_assert_uint_eq(atomic_load(&stats.errors[SPOOL_ERROR_FULL]), 2);
         ck_assert_ptr_nonnull(spool_writer_refuses(writer, 0)); /* it would not fit now either */
-        ck_assert_str_eq(store(2), "the spool is full; send it again");
+        ck_assert_str_eq(store(2), "the spool is full");
         ck_assert_uint_eq(atomic_load(&stats.errors[SPOOL_ERROR_FULL]), 3);
         stats.max_bytes = 1000;
         ck_assert_ptr_null(spool_writer_refuses(writer, 0));
@@ -322,7 +322,7 @@ START_TEST(test_stuck_disk_refuses)
         await_busy();
         ck_assert_ptr_null(spool_writer_refuses(writer, 100));
         disk_pass_time(10001);
-        ck_assert_str_eq(spool_writer_refuses(writer, 100), "the disk does not answer; send it again");
+        ck_assert_str_eq(spool_writer_refuses(writer, 100), "the disk of the spool does not answer");
         ck_assert_int_gt(spool_writer_busy_ms(writer), 10000);
         release(2);
         await(1);
