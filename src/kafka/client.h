@@ -56,6 +56,13 @@ int client_purge(rd_kafka_t *client);
  */
 int client_destroy(rd_kafka_t *client);
 
+/**
+ * client_explain(client, err, text, error):
+ * Set the reason for which the brokers refuse a request of the client to librdkafka's text; or, where that
+ * text names a broker's limit wrongly, to the property of [kafka] that respects the limit.
+ */
+void client_explain(rd_kafka_t *client, rd_kafka_resp_err_t err, const char *text, struct error *error);
+
 /* As client_destroy(), with another time limit; 0 does not wait at all. */
 int client_destroy_within(rd_kafka_t *client, int seconds);
 
@@ -74,6 +81,9 @@ void client_log_error(const rd_kafka_t *client, int code, const char *reason);
  * Never longer than a transaction may last.
  */
 long client_append_timeout_ms(const struct config *config) MUST_CHECK;
+
+/* Whether an error means that a topic does not exist. */
+int client_is_missing(rd_kafka_resp_err_t err);
 
 /* Whether an error means that the account lacks a permission. */
 int client_is_denied(rd_kafka_resp_err_t err);

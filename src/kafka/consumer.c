@@ -204,7 +204,7 @@ classify(const struct consumer *consumer, const rd_kafka_message_t *message, int
                 return fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID ? CONSUMER_FENCED : CONSUMER_BROKEN;
         }
         *partition = message->rkt == NULL ? RD_KAFKA_PARTITION_UA : message->partition;
-        (void)error_set(error, "%s", rd_kafka_message_errstr(message));
+        client_explain(consumer->client, message->err, rd_kafka_message_errstr(message), error);
         switch (message->err) {
         case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
         case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:

@@ -83,7 +83,10 @@ fetch_metadata(struct log_query *query, const char *topic, struct error *error)
                                                : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
                 rd_kafka_metadata_destroy(metadata);
         }
-        (void)error_set(error, "metadata of %s: %s", topic, rd_kafka_err2str(err));
+        if (client_is_missing(err))
+                (void)error_set(error, "topic %s is missing", topic);
+        else
+                (void)error_set(error, "metadata of %s: %s", topic, rd_kafka_err2str(err));
         return NULL;
 }
 

@@ -10,7 +10,7 @@
  * clients of the process share, as they share the log; any thread may use it.
  */
 
-#define OUTAGE_CAUSE_SIZE 320
+#define OUTAGE_CAUSE_SIZE 201
 
 /* Something that requires Kafka has succeeded. */
 void outage_end(void);

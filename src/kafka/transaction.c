@@ -87,14 +87,21 @@ index_of(const rd_kafka_message_t *message)
         return (size_t)(uintptr_t)message->_private;
 }
 
+/* Kafka does not accept a record, with this error and librdkafka's text for it. */
 static void
-fail(struct transaction *transaction, size_t index, const char *topic, const char *reason, int is_final)
+fail(struct transaction *transaction, size_t index, const char *topic, rd_kafka_resp_err_t err,
+     const char *text)
 {
-        const struct transaction_failure failure = {transaction->origins.items[index], topic, reason,
-                                                    is_final};
+        struct error reason;
+        const struct transaction_failure failure = {transaction->origins.items[index], topic, reason.text,
+                                                    client_is_final(err)};
 
+        if (client_is_missing(err))
+                (void)error_set(&reason, "topic %s is missing", topic);
+        else
+                (void)error_set(&reason, "%s: %s", topic, text);
         if (transaction->n_failures++ == 0)
-                (void)error_set(&transaction->failure, "%s: %s", topic, reason);
+                transaction->failure = reason;
         if (transaction->on_failure != NULL)
                 transaction->on_failure(&failure, transaction->arg);
 }
@@ -115,8 +122,7 @@ on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
                 transaction->slowest_ms = took_ms;
         if (reason != NULL && message->err != RD_KAFKA_RESP_ERR__PURGE_QUEUE &&
             message->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
-                fail(transaction, index_of(message), rd_kafka_topic_name(message->rkt), reason,
-                     client_is_final(message->err));
+                fail(transaction, index_of(message), rd_kafka_topic_name(message->rkt), message->err, reason);
 }
 
 static void
@@ -214,7 +220,12 @@ transaction_init(struct transaction *transaction, int timeout_ms, struct error *
                 return 0;
         }
         retriable = rd_kafka_error_is_retriable(failure);
-        (void)take_error(failure, "init_transactions", error);
+        if (rd_kafka_error_code(failure) == RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT) {
+                client_explain(transaction->client, rd_kafka_error_code(failure), "", error);
+                rd_kafka_error_destroy(failure);
+        } else {
+                (void)take_error(failure, "init_transactions", error);
+        }
         return retriable ? 1 : -1;
 }
 
@@ -279,7 +290,7 @@ transaction_produce(struct transaction *transaction, const char *topic, struct s
         rd_kafka_headers_destroy(headers);
         err = rd_kafka_error_code(failure);
         if (client_is_final(err) || client_is_denied(err) || err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC)
-                fail(transaction, index, topic, rd_kafka_err2str(err), client_is_final(err));
+                fail(transaction, index, topic, err, rd_kafka_err2str(err));
         return take_error(failure, "produce", error);
 }
 
@@ -310,7 +321,8 @@ take_commit_error(struct transaction *transaction, rd_kafka_error_t *failure, co
 {
         if (rd_kafka_error_code(failure) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED &&
             transaction->origins.n == 1 && transaction->n_failures == 0)
-                fail(transaction, 0, transaction->first_topic, rd_kafka_error_string(failure), 0);
+                fail(transaction, 0, transaction->first_topic, rd_kafka_error_code(failure),
+                     rd_kafka_error_string(failure));
         return take_error(failure, what, error);
 }
 
@@ -333,8 +345,7 @@ commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t
          */
         (void)rd_kafka_flush(transaction->client, -1);
         if (transaction->n_failures > 0)
-                return error_set(error, "Kafka has not accepted %d records, the first for %s",
-                                 transaction->n_failures, transaction->failure.text);
+                return error_set(error, "%s", transaction->failure.text);
         crash_point("before-commit");
         failure = rd_kafka_commit_transaction(transaction->client, -1);
         crash_point("after-commit");

@@ -21,8 +21,8 @@ struct transaction;
 struct transaction_failure {
         struct message_origin origin; /* as passed to transaction_produce() */
         const char *topic;
-        const char *reason;
-        int is_final; /* the record itself is refused, not its topic or a broker */
+        const char *reason; /* with the topic's name */
+        int is_final;       /* the record itself is refused, not its topic or a broker */
 };
 
 /*

@@ -45,6 +45,7 @@ struct loop {
         int64_t logged_ms;      /* of the last log line about trouble; 0: none since a commit */
         int exit_status;
         int64_t reported_ms;
+        int is_lag_shown;              /* the last report said that records wait */
         char waiting_for[REASON_SIZE]; /* the reason for waiting that was last logged; empty: none */
 };
 
@@ -153,12 +154,51 @@ prepare_member(struct loop *loop)
         return -1;
 }
 
+/* Publish the heartbeat, and from time to time the metrics and the state. */
+static void
+report(struct loop *loop)
+{
+        struct partition_status status;
+        int64_t now = clock_monotonic_ms();
+
+        heartbeat_beat(&loop->status->heartbeat);
+        if (atomic_exchange(&loop->status->is_asked, 0))
+                partition_status_log(&loop->processor.partitions, loop->member.consumer,
+                                     loop->config->deliveries_topic);
+        if (now - loop->reported_ms < REPORT_INTERVAL_MS)
+                return;
+        loop->reported_ms = now;
+        topic_watch_report(&loop->watch, loop->member.consumer, &status);
+        table_tend(loop->processor.state, &loop->processor.partitions, &loop->processor.followed);
+        loop->is_lag_shown = status.router.lag > 0;
+        if (status.router.lag == 0 && !loop->processor.is_open && now - loop->troubled_ms >= TROUBLED_FOR_MS)
+                loop->troubled = 0;
+        if (status.n > 0 && status.n_refused == status.n) {
+                refuse(loop, status.reason.text);
+        } else if (loop->member.assigned != NULL) {
+                int is_routing = status.n_routing == status.n && status.n_unassigned == 0 && !loop->troubled;
+
+                set_state(loop, is_routing ? LOOP_ROUTING : LOOP_RESTORING);
+                if (!is_routing && !loop->troubled && status.reason.text[0] == '\0' && status.to_read > 0)
+                        (void)error_set(&status.reason,
+                                        "restoring the dedup table: %" PRIu64 " deliveries to read",
+                                        status.to_read);
+                if (!is_routing && !loop->troubled)
+                        set_trouble(loop, status.reason.text);
+        }
+}
+
 /* Commit the open batch, or recover. */
 static void
 commit(struct loop *loop)
 {
         struct error error;
 
+        /* A commit may take seconds: what waits for it must be shown meanwhile. */
+        if (!loop->is_lag_shown) {
+                loop->reported_ms = 0;
+                report(loop);
+        }
         heartbeat_wait(&loop->status->heartbeat);
         if (processor_commit(&loop->processor, &error) == 0) {
                 loop->troubled = 0;
@@ -267,37 +307,6 @@ take(struct loop *loop, enum consumer_result result, rd_kafka_message_t *message
                 return 0;
         }
         return 0;
-}
-
-/* Publish the heartbeat, and from time to time the metrics and the state. */
-static void
-report(struct loop *loop)
-{
-        struct partition_status status;
-        int64_t now = clock_monotonic_ms();
-
-        heartbeat_beat(&loop->status->heartbeat);
-        if (atomic_exchange(&loop->status->is_asked, 0))
-                partition_status_log(&loop->processor.partitions, loop->member.consumer,
-                                     loop->config->deliveries_topic);
-        if (now - loop->reported_ms < REPORT_INTERVAL_MS)
-                return;
-        loop->reported_ms = now;
-        topic_watch_report(&loop->watch, loop->member.consumer, &status);
-        table_tend(loop->processor.state, &loop->processor.partitions, &loop->processor.followed);
-        if (status.router.lag == 0 && !loop->processor.is_open && now - loop->troubled_ms >= TROUBLED_FOR_MS)
-                loop->troubled = 0;
-        if (status.n > 0 && status.n_refused == status.n) {
-                refuse(loop, status.reason.text);
-        } else if (loop->member.assigned != NULL) {
-                int is_routing = status.n_routing == status.n && status.n_unassigned == 0 && !loop->troubled;
-
-                set_state(loop, is_routing ? LOOP_ROUTING : LOOP_RESTORING);
-                if (!is_routing && !loop->troubled && status.reason.text[0] == '\0' && status.to_read > 0)
-                        (void)error_set(&status.reason, "%" PRIu64 " deliveries to read", status.to_read);
-                if (!is_routing && !loop->troubled)
-                        set_trouble(loop, status.reason.text);
-        }
 }
 
 /* The assigned partitions have changed. The open batch must not be committed any more. */

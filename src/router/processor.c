@@ -119,10 +119,10 @@ on_failure(const struct transaction_failure *failure, void *arg)
             !partition_is_unpublishable(partition, origin->offset, origin->timestamp_ms)) {
                 processor->n_refused++;
                 processor->refused = *origin;
-                (void)error_set(&processor->refused_why, "%s: %s", failure->topic, failure->reason);
+                (void)error_set(&processor->refused_why, "%s", failure->reason);
         } else {
                 (void)snprintf(partition->topic, sizeof(partition->topic), "%s", failure->topic);
-                (void)error_set(&partition->reason, "%s: %s", failure->topic, failure->reason);
+                (void)error_set(&partition->reason, "%s", failure->reason);
         }
 }
 

@@ -13,7 +13,7 @@
 #include "router/loop.h"
 
 /* An iteration of the loop takes a tenth of a second; a commit that takes this long is stuck. */
-#define STUCK_MS 10000
+#define STUCK_MS 5000
 
 struct router {
         struct current *current;
@@ -93,9 +93,9 @@ router_new(struct current *current, const char *bootstrap, struct metrics *metri
         return router;
 }
 
-/* Return why the loop does not route although Kafka is reachable, or NULL. */
+/* Return what the loop waits for although Kafka is reachable, or NULL if it routes. */
 static const char *
-unready_reason(struct router *router)
+find_obstacle(struct router *router)
 {
         if (atomic_load(&router->status.state) == LOOP_STARTING)
                 return "not in the consumer group yet";
@@ -108,21 +108,23 @@ int
 router_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
 {
         struct router *router = arg;
-        int is_stopping = atomic_load(&router->status.stopping);
-        const char *why;
+        const char *obstacle = find_obstacle(router);
         struct error trouble;
 
-        if (!is_stopping && probe_reason(router->probe, reason))
+        if (atomic_load(&router->status.stopping)) {
+                (void)snprintf(reason, HEALTH_REASON_SIZE, "stopping");
                 return 0;
-
+        }
+        if (probe_reason(router->probe, reason))
+                return 0;
+        if (obstacle == NULL)
+                return 1;
         pthread_mutex_lock(&router->status.mutex);
         trouble = router->status.trouble;
         pthread_mutex_unlock(&router->status.mutex);
-        why = is_stopping ? "stopping" : unready_reason(router);
-        if (why != NULL)
-                (void)snprintf(reason, HEALTH_REASON_SIZE, "%s%s%.*s", why,
-                               trouble.text[0] == '\0' ? "" : ": ", HEALTH_REASON_SIZE - 64, trouble.text);
-        return why == NULL;
+        (void)snprintf(reason, HEALTH_REASON_SIZE, "%.*s", HEALTH_REASON_SIZE - 1,
+                       trouble.text[0] == '\0' ? obstacle : trouble.text);
+        return 0;
 }
 
 int

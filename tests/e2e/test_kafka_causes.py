@@ -55,6 +55,7 @@ def wait_for_cause(daemon, *parts):
     def is_known():
         status = daemon.admin("/status").json
         return is_shown(status["kafkaProblem"]) and any(is_shown(line) for line in logged(daemon))
+    assert all(len(line.partition("reason=")[2]) <= 202 for line in logged(daemon)), logged(daemon)  # with its quotes
     waiting.until(is_known, SECONDS, lambda: f"{parts}: {daemon.admin('/status').json['kafkaProblem']}, {logged(daemon)}")
     status = daemon.admin("/status").json
     assert not status["kafkaReachable"] and not status["ready"]
@@ -116,7 +117,7 @@ MISTAKES = [
     (wrong_password, ["wrong user name or password: ", "Authentication failed"]),
     (unknown_mechanism, ["check sasl.mechanism: ", "SCRAM-SHA-256"]),
     (other_authority, ["ssl.ca.location", "certificate verify failed"]),
-    (other_host_name, ["the certificate another name", "localhost"]),
+    (other_host_name, ["the certificate has another name", "localhost"]),
     (tls_to_plain_port, ["the port has no TLS"]),
     (no_tls, ["the port may require TLS"]),
     (no_tls_and_no_login, ["the port may require TLS"]),

@@ -152,10 +152,10 @@ END_TEST
 
 START_TEST(test_long_cause_is_cut_between_characters)
 {
-        char text[2 * OUTAGE_CAUSE_SIZE] = "", cause[OUTAGE_CAUSE_SIZE];
+        char text[2 * OUTAGE_CAUSE_SIZE] = "x", cause[OUTAGE_CAUSE_SIZE];
         int64_t since_s;
 
-        for (size_t i = 0; i + 2 < sizeof(text); i += 2)
+        for (size_t i = 1; i + 2 < sizeof(text); i += 2)
                 memcpy(text + i, "\u00e4", 3);
         outage_explain(text);
         ck_assert_int_eq(outage_read(cause, &since_s), 1);
