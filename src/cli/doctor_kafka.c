@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kafka/client.h"
+#include "kafka/client_error.h"
 #include "kafka/outage.h"
 #include "kafka/topics_check.h"
 
@@ -28,7 +29,7 @@ on_error(rd_kafka_t *client, int code, const char *reason, void *arg)
         (void)arg;
         if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
                 last_error = code;
-        client_log_error(client, code, reason);
+        client_error_log(client, code, reason);
 }
 
 static void

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/daemon_status.h"
 #include "kafka/client.h"
+#include "kafka/client_error.h"
 #include "kafka/outage.h"
 
 /* Check the value of --bootstrap. Returns 0, or an exit status after printing what is wrong with it. */
@@ -56,7 +57,7 @@ kafka_access_open(const struct config *config, const char *bootstrap)
 {
         struct error error;
         rd_kafka_t *client =
-            client_new(RD_KAFKA_PRODUCER, config, bootstrap, NULL, client_log_errors, NULL, &error);
+            client_new(RD_KAFKA_PRODUCER, config, bootstrap, NULL, client_error_log_all, NULL, &error);
 
         if (client == NULL)
                 fprintf(stderr, "gatepost: %s\n", error.text);

@@ -56,34 +56,14 @@ int client_purge(rd_kafka_t *client);
  */
 int client_destroy(rd_kafka_t *client);
 
-/**
- * client_explain(client, err, text, error):
- * Set the reason for which the brokers refuse a request of the client to librdkafka's text; or, where that
- * text names a broker's limit wrongly, to the property of [kafka] that respects the limit.
- */
-void client_explain(rd_kafka_t *client, rd_kafka_resp_err_t err, const char *text, struct error *error);
-
 /* As client_destroy(), with another time limit; 0 does not wait at all. */
 int client_destroy_within(rd_kafka_t *client, int seconds);
-
-/**
- * client_log_errors(conf):
- * A setup for client_new(): whenever the client is polled, report why no broker can be reached or
- * authenticates us, as client_log_error() does. Use it for one client of the process.
- */
-void client_log_errors(rd_kafka_conf_t *conf);
-
-/* Report an error from a client's own error callback to outage.h, if it is why Kafka is unreachable. */
-void client_log_error(const rd_kafka_t *client, int code, const char *reason);
 
 /*
  * How long a router tries to append a record, in ms: a topic without a leader delays all others by this time.
  * Never longer than a transaction may last.
  */
 long client_append_timeout_ms(const struct config *config) MUST_CHECK;
-
-/* Whether an error means that a topic does not exist. */
-int client_is_missing(rd_kafka_resp_err_t err);
 
 /* Whether an error means that the account lacks a permission. */
 int client_is_denied(rd_kafka_resp_err_t err);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "config/kafka_properties.h"
 #include "kafka/client.h"
+#include "kafka/client_error.h"
 #include "kafka/fetch_ahead.h"
 
 #define READY_MAX 256
@@ -204,7 +205,8 @@ classify(const struct consumer *consumer, const rd_kafka_message_t *message, int
                 return fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID ? CONSUMER_FENCED : CONSUMER_BROKEN;
         }
         *partition = message->rkt == NULL ? RD_KAFKA_PARTITION_UA : message->partition;
-        client_explain(consumer->client, message->err, rd_kafka_message_errstr(message), error);
+        (void)error_set(error, "%s", rd_kafka_message_errstr(message));
+        client_error_explain(consumer->client, message->err, error);
         switch (message->err) {
         case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
         case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "config/kafka_properties.h"
 #include "kafka/client.h"
+#include "kafka/client_error.h"
 
 #define TIMEOUT_MS 3000
 #define GROUP_TIMEOUT_MS 1000 /* all brokers are queried; each one that is down costs this time */
@@ -83,10 +84,7 @@ fetch_metadata(struct log_query *query, const char *topic, struct error *error)
                                                : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
                 rd_kafka_metadata_destroy(metadata);
         }
-        if (client_is_missing(err))
-                (void)error_set(error, "topic %s is missing", topic);
-        else
-                (void)error_set(error, "metadata of %s: %s", topic, rd_kafka_err2str(err));
+        client_error_of_topic(topic, err, rd_kafka_err2str(err), error);
         return NULL;
 }
 

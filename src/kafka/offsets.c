@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "config/kafka_properties.h"
 #include "kafka/client.h"
+#include "kafka/client_error.h"
 
 #define RECHECK_MS 3000 /* then check whether a permission is missing */
 
@@ -40,7 +41,7 @@ offsets_new(const struct config *config, const char *bootstrap, struct error *er
         struct offsets *offsets = mem_alloc(sizeof(*offsets));
 
         offsets->ignores_times = config->embedded;
-        offsets->log = open_client(config, bootstrap, "read_uncommitted", client_log_errors, error);
+        offsets->log = open_client(config, bootstrap, "read_uncommitted", client_error_log_all, error);
         offsets->group = open_client(config, bootstrap, "read_committed", NULL, error);
         if (offsets->log == NULL || offsets->group == NULL) {
                 offsets_free(offsets);

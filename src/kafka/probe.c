@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/process.h"
 #include "kafka/client.h"
+#include "kafka/client_error.h"
 #include "kafka/outage.h"
 #include "kafka/topics_check.h"
 #include "kafka/topics_watch.h"
@@ -197,7 +198,7 @@ on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)
         while (i < probe->brokers.n && !probe->brokers.items[i].is_up)
                 i++;
         if (i == probe->brokers.n && code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
-                client_log_error(client, code, reason);
+                client_error_log(client, code, reason);
 }
 
 static void

@@ -9,6 +9,7 @@
 #include "base/crash.h"
 #include "base/mem.h"
 #include "kafka/client.h"
+#include "kafka/client_error.h"
 #include "kafka/commit_watchdog.h"
 #include "kafka/outage.h"
 #include "kafka/responses.h"
@@ -46,10 +47,12 @@ struct transaction {
 
 /* Copy an error's text, and destroy it. Returns -1. */
 static int
-take_error(rd_kafka_error_t *failure, const char *what, struct error *error)
+take_error(const struct transaction *transaction, rd_kafka_error_t *failure, const char *what,
+           struct error *error)
 {
         (void)error_set(error, "%s: %s (%s)", what, rd_kafka_error_string(failure),
                         rd_kafka_error_name(failure));
+        client_error_explain(transaction->client, rd_kafka_error_code(failure), error);
         rd_kafka_error_destroy(failure);
         return -1;
 }
@@ -96,10 +99,7 @@ fail(struct transaction *transaction, size_t index, const char *topic, rd_kafka_
         const struct transaction_failure failure = {transaction->origins.items[index], topic, reason.text,
                                                     client_is_final(err)};
 
-        if (client_is_missing(err))
-                (void)error_set(&reason, "topic %s is missing", topic);
-        else
-                (void)error_set(&reason, "%s: %s", topic, text);
+        client_error_of_topic(topic, err, text, &reason);
         if (transaction->n_failures++ == 0)
                 transaction->failure = reason;
         if (transaction->on_failure != NULL)
@@ -220,12 +220,7 @@ transaction_init(struct transaction *transaction, int timeout_ms, struct error *
                 return 0;
         }
         retriable = rd_kafka_error_is_retriable(failure);
-        if (rd_kafka_error_code(failure) == RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT) {
-                client_explain(transaction->client, rd_kafka_error_code(failure), "", error);
-                rd_kafka_error_destroy(failure);
-        } else {
-                (void)take_error(failure, "init_transactions", error);
-        }
+        (void)take_error(transaction, failure, "init_transactions", error);
         return retriable ? 1 : -1;
 }
 
@@ -245,7 +240,7 @@ transaction_begin(struct transaction *transaction, struct error *error)
         transaction->slowest_ms = 0;
         failure = rd_kafka_begin_transaction(transaction->client);
         if (failure != NULL)
-                return take_error(failure, "begin_transaction", error);
+                return take_error(transaction, failure, "begin_transaction", error);
         begin_delay_begun(&transaction->responses.delay);
         transaction->is_open = 1;
         return 0;
@@ -291,7 +286,7 @@ transaction_produce(struct transaction *transaction, const char *topic, struct s
         err = rd_kafka_error_code(failure);
         if (client_is_final(err) || client_is_denied(err) || err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC)
                 fail(transaction, index, topic, err, rd_kafka_err2str(err));
-        return take_error(failure, "produce", error);
+        return take_error(transaction, failure, "produce", error);
 }
 
 /*
@@ -323,7 +318,7 @@ take_commit_error(struct transaction *transaction, rd_kafka_error_t *failure, co
             transaction->origins.n == 1 && transaction->n_failures == 0)
                 fail(transaction, 0, transaction->first_topic, rd_kafka_error_code(failure),
                      rd_kafka_error_string(failure));
-        return take_error(failure, what, error);
+        return take_error(transaction, failure, what, error);
 }
 
 static int

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "kafka/client.h"
+#include "kafka/client_error.h"
 #include "kafka/outage.h"
 #include "logged.h"
 #include "suites.h"
@@ -38,7 +39,7 @@ START_TEST(test_outage_is_logged_once)
         outage_note("timed out");
         expect("kafka is unreachable; waiting for it reason=\"timed out\"");
         outage_note("another time");
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "1/1 brokers are down");
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "1/1 brokers are down");
         expect(NULL);
         expect_cause("timed out");
         outage_end();
@@ -53,15 +54,15 @@ START_TEST(test_cause_found_later_is_logged_as_well)
 {
         outage_note("timed out");
         expect("timed out");
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__SSL, "no shared cipher");
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__SSL, "no shared cipher");
         expect("kafka is unreachable; waiting for it reason=\"no shared cipher\"");
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__SSL, "no shared cipher");
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__SSL, "no shared cipher");
         outage_note("timed out");
         expect(NULL);
         expect_cause("no shared cipher");
         outage_end();
         expect("kafka is reachable again");
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__RESOLVE, "no such host");
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__RESOLVE, "no such host");
         expect("no such host");
         outage_note("timed out");
         expect(NULL);
@@ -70,15 +71,15 @@ END_TEST
 
 START_TEST(test_later_cause_replaces_an_earlier_one)
 {
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "a:1/bootstrap: Connect to a:1 failed: refused");
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "a:1/bootstrap: Connect to a:1 failed: refused");
         expect(NULL);
         outage_note("timed out");
         expect("reason=\"a:1/bootstrap: Connect to a:1 failed: refused\"");
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__AUTHENTICATION, "a:1/1: SASL: no such user");
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__AUTHENTICATION, "a:1/1: SASL: no such user");
         expect("reason=\"wrong user name or password: a:1/1: SASL: no such user\"");
         expect_cause("wrong user name or password: a:1/1: SASL: no such user");
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "a:1/1: Disconnected");
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "a:1/bootstrap: Connect to a:1 failed: refused");
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "a:1/1: Disconnected");
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "a:1/bootstrap: Connect to a:1 failed: refused");
         outage_note("timed out");
         expect(NULL);
         expect_cause("a:1/bootstrap: Connect to a:1 failed: refused");
@@ -115,7 +116,7 @@ END_TEST
 
 START_TEST(test_failed_connection_without_an_outage_is_not_logged)
 {
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "a:1/1: Disconnected");
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "a:1/1: Disconnected");
         expect(NULL);
         expect_cause(NULL);
         outage_end(); /* another broker has answered */
@@ -139,12 +140,12 @@ START_TEST(test_secret_quoted_by_librdkafka_is_not_logged)
         static const char text[] = "Failed to acquire SASL OAUTHBEARER token: Unrecognized "
                                    "sasl.oauthbearer.config beginning at: hunter2";
 
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__RESOLVE, text);
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__RESOLVE, text);
         expect("Failed to acquire SASL OAUTHBEARER token: Unrecognized sasl.oauthbearer.config\"");
         expect_cause("Failed to acquire SASL OAUTHBEARER token: Unrecognized sasl.oauthbearer.config");
         outage_end();
         expect("kafka is reachable again");
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, text);
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, text);
         outage_note("timed out");
         expect("sasl.oauthbearer.config\"");
 }
@@ -175,10 +176,10 @@ END_TEST
 
 START_TEST(test_cause_begins_with_what_to_check)
 {
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__SSL,
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__SSL,
                          "a:1: error:0A000086:SSL routines::certificate verify failed");
         expect("ssl.ca.location");
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "a:1: Receive failed: Connection reset by peer");
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "a:1: Receive failed: Connection reset by peer");
         outage_note("timed out");
         expect_cause("a:1: Receive failed: Connection reset by peer");
 }
@@ -190,14 +191,14 @@ START_TEST(test_port_of_another_service_is_a_cause)
         static const char text[] = "a:1/bootstrap: Receive failed: Invalid response size 1213486160 "
                                    "(0..100000000): increase receive.message.max.bytes";
 
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "a:1/bootstrap: Connect to a:1 failed: refused");
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__TRANSPORT, "a:1/bootstrap: Connect to a:1 failed: refused");
         outage_note("timed out");
         expect("refused");
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__BAD_MSG, text);
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__BAD_MSG, text);
         expect(NULL); /* other brokers may be well */
         outage_note("timed out");
         expect("the port may not be Kafka's");
-        client_log_error(NULL, RD_KAFKA_RESP_ERR__BAD_MSG, text);
+        client_error_log(NULL, RD_KAFKA_RESP_ERR__BAD_MSG, text);
         outage_note("timed out");
         expect(NULL);
 }
