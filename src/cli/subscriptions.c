@@ -13,7 +13,6 @@
 #include "cli/webhook.h"
 #include "cli/webhook_ensure.h"
 #include "config/secrets.h"
-#include "model/signature.h"
 
 /* The commands about webhooks at the service. */
 
@@ -96,24 +95,9 @@ write_payload(const char *secret, size_t secret_len)
         return json_take(json, &len);
 }
 
-/* Return whether a source has the secret, or it cannot be found out. */
-static int
-is_configured(const struct config *config, const char *secret, size_t len)
-{
-        struct signature_key *key = signature_key_new(secret, len);
-        uint8_t signature[SIGNATURE_SIZE];
-        int found = key == NULL || signature_compute(key, "0", "", 0, signature) != 0;
-
-        for (size_t i = 0; i < config->n_sources && !found; i++)
-                found = signature_verify(config->sources[i].keys, config->sources[i].n_keys, "0", "", 0,
-                                         signature) != 0;
-        signature_key_free(key);
-        return found;
-}
-
 /* Make the payload, with the secret from its file. Returns NULL, with the exit status, after printing why. */
 static char *
-make_payload(const struct config *config, int *status)
+make_payload(int *status)
 {
         struct error error;
         size_t len = 0;
@@ -128,39 +112,8 @@ make_payload(const struct config *config, int *status)
                                        args.secret_file);
         else
                 payload = write_payload(secret, len);
-        if (payload != NULL && !is_configured(config, secret, len))
-                (void)command_fail(0, "warning: no [source] of %s has the secret in %s", config->file,
-                                   args.secret_file);
         secrets_free(secret, len);
         return payload;
-}
-
-static int
-list(struct service *service, const struct config *config)
-{
-        struct webhooks webhooks;
-        struct service_failure failure;
-        int status = webhook_list(service, &webhooks, &failure);
-
-        (void)config;
-        if (status != 0) {
-                status = fail(status, &failure);
-        } else if (args.as_json) {
-                struct json_writer *json = json_new(1);
-
-                json_open_array(json, NULL);
-                for (size_t i = 0; i < webhooks.n; i++) {
-                        json_open_object(json, NULL);
-                        webhook_put_members(json, &webhooks.items[i]);
-                        json_close_object(json);
-                }
-                json_close_array(json);
-                json_print(json);
-        } else {
-                webhook_print_table(&webhooks);
-        }
-        webhook_list_clear(&webhooks);
-        return status;
 }
 
 /* Print a webhook on one line, after what was done with it. */
@@ -175,39 +128,56 @@ print_webhook(const char *done, const struct registered_webhook *webhook)
         free(text);
 }
 
-/* Print the webhook that was registered under this ID, which is NULL if the service does not say it. */
 static void
-print_added(const char *id, const char *created)
+print_list_json(const struct webhooks *webhooks)
 {
-        const struct registered_webhook webhook = {.id = (char *)(uintptr_t)id,
-                                                   .url = (char *)(uintptr_t)args.url,
-                                                   .events = args.events,
-                                                   .n_events = args.n_events,
-                                                   .created = (char *)(uintptr_t)created};
+        struct json_writer *json = json_new(1);
 
-        if (args.as_json) {
-                struct json_writer *json = json_new(1);
-
+        json_open_array(json, NULL);
+        for (size_t i = 0; i < webhooks->n; i++) {
                 json_open_object(json, NULL);
-                webhook_put_members(json, &webhook);
+                webhook_put_members(json, &webhooks->items[i]);
                 json_close_object(json);
-                json_print(json);
-        } else if (id != NULL) {
-                print_webhook("", &webhook);
         }
-        if (id == NULL)
-                (void)command_fail(0, "registered, but the service does not say under which ID; see gatepost "
-                                      "subscriptions list");
+        json_close_array(json);
+        json_print(json);
 }
 
 static int
-add(struct service *service, const struct config *config)
+list(struct service *service)
 {
+        struct webhooks webhooks;
+        struct service_failure failure;
+        int status = webhook_list(service, &webhooks, &failure);
+
+        if (status != 0)
+                status = fail(status, &failure);
+        else if (args.as_json)
+                print_list_json(&webhooks);
+        for (size_t i = 0; i < webhooks.n && status == 0 && !args.as_json; i++)
+                print_webhook("", &webhooks.items[i]);
+        webhook_list_clear(&webhooks);
+        return status;
+}
+
+/* Return the webhook that the options describe, under an ID. */
+static struct registered_webhook
+described_webhook(const char *id)
+{
+        return (struct registered_webhook){.id = (char *)(uintptr_t)id,
+                                           .url = (char *)(uintptr_t)args.url,
+                                           .events = args.events,
+                                           .n_events = args.n_events};
+}
+
+static int
+add(struct service *service)
+{
+        struct registered_webhook added, shown;
         struct service_failure failure;
         struct json_value *answer;
-        struct registered_webhook added;
         int status;
-        char *payload = make_payload(config, &status);
+        char *payload = make_payload(&status);
 
         if (payload == NULL)
                 return status;
@@ -218,34 +188,25 @@ add(struct service *service, const struct config *config)
         if (status != 0)
                 return fail(status, &failure);
         webhook_read_added(answer, &added);
-        print_added(added.id, added.created);
+        shown = described_webhook(added.id == NULL ? "(unknown ID)" : added.id);
+        print_webhook("added ", &shown);
         webhook_clear(&added);
         json_tree_free(answer);
         return 0;
 }
 
 static int
-remove_one(struct service *service, const struct config *config)
+remove_one(struct service *service)
 {
         struct service_failure failure;
         int status = webhook_ensure_removed(service, args.id, &failure);
 
-        (void)config;
         if (status == EX_NOINPUT)
                 return command_fail(status, "the service has no webhook %s; see gatepost subscriptions list",
                                     args.id);
         if (status != 0)
                 return fail(status, &failure);
-        if (args.as_json) {
-                struct json_writer *json = json_new(1);
-
-                json_open_object(json, NULL);
-                json_member(json, "removed", args.id);
-                json_close_object(json);
-                json_print(json);
-        } else {
-                printf("removed %s\n", args.id);
-        }
+        printf("removed %s\n", args.id);
         return 0;
 }
 
@@ -253,53 +214,18 @@ static void
 print_ensured(const struct webhook_ensure *ensure)
 {
         const char *done = ensure->was_updated ? "updated " : ensure->was_added ? "added " : "is right: ";
+        const struct registered_webhook wanted = described_webhook("a new one:");
 
-        if (ensure->kept != NULL) {
+        if (ensure->kept != NULL)
                 print_webhook(done, ensure->kept);
-        } else if (ensure->is_dry) {
-                printf("would add ");
-                print_added("a new one:", NULL);
-        }
+        else if (ensure->is_dry)
+                print_webhook("would add ", &wanted);
         for (size_t i = 0; i < (ensure->is_dry ? ensure->n_old : ensure->n_removed); i++)
                 print_webhook(ensure->is_dry ? "would remove " : "removed ", ensure->old[i]);
 }
 
-static void
-print_ensured_json(const struct webhook_ensure *ensure)
-{
-        struct json_writer *json = json_new(1);
-
-        json_open_object(json, NULL);
-        json_member(json, "id", ensure->kept == NULL ? NULL : ensure->kept->id);
-        json_flag(json, "added", ensure->is_dry ? ensure->kept == NULL : ensure->was_added);
-        json_flag(json, "updated", ensure->was_updated);
-        json_open_array(json, "removed");
-        for (size_t i = 0; i < (ensure->is_dry ? ensure->n_old : ensure->n_removed); i++)
-                json_member(json, NULL, ensure->old[i]->id);
-        json_close_array(json);
-        json_flag(json, "dryRun", ensure->is_dry);
-        json_close_object(json);
-        json_print(json);
-}
-
-/* Warn of a new webhook that the receiver of the configuration refuses, since it lists others only. */
-static void
-warn_of_unlisted(const struct config *config, const struct registered_webhook *webhook)
-{
-        size_t n = 0;
-
-        for (size_t s = 0; s < config->n_sources; s++) {
-                n += config->sources[s].n_webhook_ids;
-                if (config_lists_webhook(&config->sources[s], webhook->id))
-                        return;
-        }
-        if (n > 0)
-                (void)command_fail(0, "warning: no webhook_id has %s: a source that lists others refuses it",
-                                   webhook->id);
-}
-
 static int
-ensure(struct service *service, const struct config *config)
+ensure(struct service *service)
 {
         struct webhook_ensure ensure = {.service = service,
                                         .url = args.url,
@@ -309,7 +235,7 @@ ensure(struct service *service, const struct config *config)
                                         .is_dry = args.dry_run};
         struct service_failure failure;
         int status;
-        char *payload = make_payload(config, &status);
+        char *payload = make_payload(&status);
 
         if (payload == NULL)
                 return status;
@@ -317,18 +243,16 @@ ensure(struct service *service, const struct config *config)
         status = webhook_ensure(&ensure, &failure);
         secrets_free(payload, strlen(payload));
         if (status == 0 || ensure.kept != NULL)
-                (args.as_json ? print_ensured_json : print_ensured)(&ensure);
+                print_ensured(&ensure);
         if (status != 0)
                 (void)fail(status, &failure);
-        if (ensure.was_added)
-                warn_of_unlisted(config, ensure.kept);
         webhook_ensure_clear(&ensure);
         return status;
 }
 
 /* Call the service with the key of the configuration. Returns an exit status. */
 static int
-with_service(const struct config *config, int (*action)(struct service *service, const struct config *config))
+with_service(const struct config *config, int (*action)(struct service *service))
 {
         struct error error;
         int status;
@@ -336,7 +260,7 @@ with_service(const struct config *config, int (*action)(struct service *service,
 
         if (service == NULL)
                 return command_fail(status, "%s", error.text);
-        status = action(service, config);
+        status = action(service);
         service_close(service);
         return status;
 }
@@ -379,13 +303,13 @@ check_id(struct error *error)
      .text = &args.list, .parse = parse_events}, \
     {"secret-file", "FILE", "use the signing secret in this file", .is_required = 1, \
      .text = &args.secret_file}
-#define CALL_OPTIONS \
-    {"json", NULL, "print JSON", .flag = &args.as_json}, \
+#define TIMEOUT_OPTION \
     {"timeout", "TIME", "end each call of the service after this time (default: 10s)", \
      .duration_ms = &args.timeout_ms, .min = 1, .max = 600000}
 /* clang-format on */
 
-static const struct command_option list_options[] = {CALL_OPTIONS};
+static const struct command_option list_options[] = {{"json", NULL, "print JSON", .flag = &args.as_json},
+                                                     TIMEOUT_OPTION};
 
 const struct command subscriptions_list_command = {
     .name = "subscriptions list",
@@ -394,7 +318,7 @@ const struct command subscriptions_list_command = {
     COMMAND_OPTIONS(list_options),
 };
 
-static const struct command_option add_options[] = {WEBHOOK_OPTIONS, CALL_OPTIONS};
+static const struct command_option add_options[] = {WEBHOOK_OPTIONS, TIMEOUT_OPTION};
 
 const struct command subscriptions_add_command = {
     .name = "subscriptions add",
@@ -405,7 +329,7 @@ const struct command subscriptions_add_command = {
 
 static const struct command_option remove_options[] = {
     {NULL, "ID", "remove this webhook; gatepost subscriptions list shows the IDs", .text = &args.id},
-    CALL_OPTIONS,
+    TIMEOUT_OPTION,
 };
 
 const struct command subscriptions_remove_command = {
@@ -420,7 +344,7 @@ static const struct command_option ensure_options[] = {
     WEBHOOK_OPTIONS,
     {"rotate", NULL, "replace it even if it is right, because the secret has changed", .flag = &args.rotate},
     {"dry-run", NULL, "only print what would be done", .flag = &args.dry_run},
-    CALL_OPTIONS,
+    TIMEOUT_OPTION,
 };
 
 const struct command subscriptions_ensure_command = {

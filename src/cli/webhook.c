@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sysexits.h>
 
 #include <curl/curl.h>
@@ -128,41 +127,30 @@ webhook_list_clear(struct webhooks *webhooks)
         free(webhooks->items);
 }
 
-/* Return whether a part of two URLs is the same, or missing in both. */
-static int
-is_same_part(CURLU *a, CURLU *b, CURLUPart part)
+/* Return a URL in its normal form, or as it is. The caller frees it. */
+static char *
+normalise(const char *text)
 {
-        unsigned flags = part == CURLUPART_PORT ? CURLU_DEFAULT_PORT : 0;
-        int is_name = part == CURLUPART_SCHEME || part == CURLUPART_HOST;
-        char *one = NULL, *other = NULL;
-        int is_same;
+        CURLU *url = curl_url();
+        char *normal = NULL, *copy;
 
-        (void)curl_url_get(a, part, &one, flags);
-        (void)curl_url_get(b, part, &other, flags);
-        if (one == NULL || other == NULL)
-                is_same = one == other;
-        else
-                is_same = (is_name ? strcasecmp(one, other) : strcmp(one, other)) == 0;
-        curl_free(one);
-        curl_free(other);
-        return is_same;
+        if (curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK)
+                (void)curl_url_get(url, CURLUPART_URL, &normal, CURLU_NO_DEFAULT_PORT);
+        copy = mem_strdup(normal == NULL ? text : normal);
+        curl_free(normal);
+        curl_url_cleanup(url);
+        return copy;
 }
 
 int
 webhook_same_url(const char *a, const char *b)
 {
-        static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_USER, CURLUPART_PASSWORD,
-                                          CURLUPART_HOST,   CURLUPART_PORT, CURLUPART_PATH,
-                                          CURLUPART_QUERY};
-        CURLU *one = curl_url(), *other = curl_url();
-        int is_same = curl_url_set(one, CURLUPART_URL, a, 0) == CURLUE_OK &&
-                      curl_url_set(other, CURLUPART_URL, b, 0) == CURLUE_OK;
+        char *one = normalise(a), *other = normalise(b);
+        int is_same = strcmp(one, other) == 0;
 
-        for (size_t i = 0; i < ARRAY_LEN(parts) && is_same; i++)
-                is_same = is_same_part(one, other, parts[i]);
-        curl_url_cleanup(one);
-        curl_url_cleanup(other);
-        return is_same || strcmp(a, b) == 0;
+        free(one);
+        free(other);
+        return is_same;
 }
 
 static int
@@ -189,12 +177,6 @@ webhook_has_events(const struct registered_webhook *webhook, char *const *events
         return 1;
 }
 
-static char *
-shown_url(const struct registered_webhook *webhook)
-{
-        return webhook->url == NULL ? mem_strdup("") : uri_hide_secrets(webhook->url);
-}
-
 /* Return the events, separated by commas. */
 static char *
 join_events(const struct registered_webhook *webhook)
@@ -212,7 +194,7 @@ join_events(const struct registered_webhook *webhook)
 char *
 webhook_describe(const struct registered_webhook *webhook)
 {
-        char *url = shown_url(webhook), *events = join_events(webhook),
+        char *url = uri_hide_secrets(webhook->url), *events = join_events(webhook),
              *text = mem_printf("%s %s %s", webhook->id, url, events);
 
         free(url);
@@ -221,27 +203,9 @@ webhook_describe(const struct registered_webhook *webhook)
 }
 
 void
-webhook_print_table(const struct webhooks *webhooks)
-{
-        if (webhooks->n > 0)
-                printf("%-36s %-50s %s\n", "ID", "URL", "EVENTS");
-        for (size_t i = 0; i < webhooks->n; i++) {
-                const struct registered_webhook *webhook = &webhooks->items[i];
-                char *url = shown_url(webhook), *events = join_events(webhook);
-
-                text_print_column(webhook->id, strlen(webhook->id), 36);
-                text_print_column(url, strlen(url), 50);
-                text_print(stdout, events, strlen(events));
-                putchar('\n');
-                free(url);
-                free(events);
-        }
-}
-
-void
 webhook_put_members(struct json_writer *json, const struct registered_webhook *webhook)
 {
-        char *url = webhook->url == NULL ? NULL : uri_hide_secrets(webhook->url);
+        char *url = uri_hide_secrets(webhook->url);
 
         json_member(json, "id", webhook->id);
         json_member(json, "url", url);

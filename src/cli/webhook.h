@@ -50,7 +50,4 @@ int webhook_has_events(const struct registered_webhook *webhook, char *const *ev
 char *webhook_describe(const struct registered_webhook *webhook) MUST_CHECK;
 void webhook_put_members(struct json_writer *json, const struct registered_webhook *webhook);
 
-/* Print the head of a table, and its rows. */
-void webhook_print_table(const struct webhooks *webhooks);
-
 #endif
