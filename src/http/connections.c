@@ -1,4 +1,8 @@
 #include "http/connections.h"
+#include "http/gate_accept.h"
+#include "http/gate_read.h"
+#include "http/gate_write.h"
+#include "http/request_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,11 @@
 
 #include "base/clock.h"
 #include "http/connections.h"
+#include "http/gate_accept.h"
+#include "http/gate_read.h"
+#include "http/gate_write.h"
 #include "http/proxy_protocol.h"
+#include "http/request_state.h"
 
 #define MEMORY_WAIT_MS 2000
 #define LINGER_MS 1000

@@ -102,85 +102,6 @@ struct connection {
         uint8_t closes;       /* the connection closes after the current answer */
 };
 
-struct http_request {
-        struct connection *connection; /* NULL: it has ended */
-        struct connections *all;
-        struct evhttp_request *evreq; /* NULL until the request was handed to evhttp */
-        struct head head;
-        char *text; /* the head's bytes, from the pool */
-        char *body; /* from the pool, or NULL */
-        size_t body_len;
-        size_t body_size;            /* bytes allocated for the body */
-        uint64_t reserved;           /* bytes of the memory budget */
-        struct memory_waiter waiter; /* in GATE_WAITING */
-        /* In GATE_BODY, monotonic: when the body got its memory, and when its speed was last measured. */
-        int64_t reserved_ms;
-        int64_t mark_ms;
-        uint64_t mark_len;   /* body_len at mark_ms */
-        int64_t expected_ms; /* time to completion, estimated at mark_ms */
-        char *answer;        /* the gate's own answer, sent when the body has been discarded */
-        size_t answer_len;
-        struct address client;
-        enum answer_connection answer_connection; /* of `answer` */
-        int is_too_large;                         /* Content-Length exceeds max_body */
-        int is_optional;                          /* do not wait for memory: discard the body instead */
-        int is_discarded;                         /* the body is read and dropped */
-        char id[ANSWER_ID_SIZE];
-        max_align_t data[HTTP_REQUEST_DATA_SIZE / sizeof(max_align_t)];
-};
-
-/* gate_accept.c: from the accept to the first request */
-
-/* Begin a connection whose letter box evhttp is about to take; gate_attach() follows from the event loop. */
-void gate_accept(struct connection *connection);
-void gate_attach(struct connection *connection);
-
-/* Continue to read the PROXY protocol header; continue the TLS handshake. */
-void gate_read_proxy(struct connection *connection);
-void gate_shake_hands(struct connection *connection);
-
-/* gate_read.c: requests */
-
-/*
- * Read from the stream, unless unparsed input is left. Returns 1 when bytes or the end of the stream were
- * read.
- */
-int gate_receive(struct connection *connection);
-
-/*
- * Parse input up to the next event of the framing and act on it. Returns 1 when the next call may find
- * another.
- */
-int gate_read(struct connection *connection);
-
-/* Remove n parsed bytes from the input. */
-void gate_consume(struct connection *connection, size_t n);
-
-/* Copy unparsed input out of the buffer that all connections share. */
-void gate_keep_input(struct connection *connection);
-
-/* Continue a connection in GATE_WAITING whose memory has been granted. */
-void gate_take_granted(struct connection *connection);
-
-/* gate_write.c: answers */
-
-void gate_write(struct connection *connection, const char *text, size_t len);
-
-/* Send the gate's own answer to the request, and free the request. */
-void gate_send_answer(struct connection *connection);
-
-/* Send evhttp's answer, now or, inside gate_advance(), when that continues. */
-void gate_send_evhttp_answer(struct connection *connection);
-void gate_carry_answer(struct connection *connection);
-
-/* The socket has taken the whole answer: read the next request, or close. */
-void gate_end_reply(struct connection *connection);
-
-/* Answer with an error, or with the answer that the request already has, and close. */
-void gate_refuse(struct connection *connection, int status, const char *reason);
-
-/* gate.c: states, deadlines and the end */
-
 /* Callback of the stream's event. */
 void gate_on_ready(evutil_socket_t fd, short what, void *arg);
 
@@ -204,26 +125,5 @@ void gate_end(struct connection *connection, enum http_end why);
 
 /* Callback of the timer. */
 void gate_on_timer(evutil_socket_t fd, short what, void *arg);
-
-/* request.c */
-
-/* Make a request from the head that the framing has completed. Returns NULL when memory fails. */
-struct http_request *request_new(struct connection *connection) MUST_CHECK;
-void request_free(struct http_request *request);
-
-/* Allocate `size` bytes for the body, which must be reserved in the budget. Returns 0 or -1. */
-int request_resize_body(struct http_request *request, size_t size) MUST_CHECK;
-
-/* Release memory that the complete body does not need. */
-void request_trim_memory(struct http_request *request);
-
-/* Free the body and its reservation; the rest of the body is read and dropped. */
-void request_discard_body(struct http_request *request);
-
-/* Return whether the connection stays open after the answer. */
-enum answer_connection request_connection(const struct http_request *request);
-
-/* Add Connection: close to the gate's own answer. */
-void request_close_after(struct http_request *request);
 
 #endif

@@ -1,3 +1,5 @@
+#include "http/gate_accept.h"
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+#include "http/gate_read.h"
+
 #include <string.h>
 
 #include <event2/buffer.h>
@@ -6,6 +8,8 @@
 #include "base/pool.h"
 #include "http/connections.h"
 #include "http/gate.h"
+#include "http/gate_write.h"
+#include "http/request_state.h"
 
 #define BODY_PIECE ((size_t)128 << 10) /* bytes of a body read before other connections get their turn */
 #define NO_MEMORY "out of memory; send it again"

@@ -1,3 +1,5 @@
+#include "http/gate_write.h"
+
 #include <string.h>
 
 #include <event2/buffer.h>
@@ -5,6 +7,7 @@
 #include "base/pool.h"
 #include "http/connections.h"
 #include "http/gate.h"
+#include "http/request_state.h"
 
 void
 gate_write(struct connection *connection, const char *text, size_t len)

@@ -11,6 +11,8 @@
 #include "base/pool.h"
 #include "http/connections.h"
 #include "http/gate.h"
+#include "http/gate_write.h"
+#include "http/request_state.h"
 
 #define FORWARDED_SIZE 4096
 #define TRIM_MIN 4096 /* bytes that a complete body may have allocated in excess */

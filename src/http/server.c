@@ -17,6 +17,7 @@
 #include "base/log_flood.h"
 #include "base/pool.h"
 #include "http/connections.h"
+#include "http/request_state.h"
 
 /* Accepting fails when descriptors or memory run out; trying again at once would only spin. */
 #define ACCEPT_PAUSE_US 100000
