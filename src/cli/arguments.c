@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/text.h"
 
 /* Ten years. */
 #define MAX_AGE_MS UINT64_C(315360000000)
@@ -121,22 +120,4 @@ arguments_kind_may_match(const char *filter, const struct topic_table *topics, c
         /* The filter may be narrower than the rule: a.b.* within a.* */
         return len >= 2 && strcmp(filter + len - 2, ".*") == 0 &&
                arguments_kind_matches(rule->pattern, filter, len);
-}
-
-const char *
-arguments_closest_kind(const char *kind, const struct topic_table *topics)
-{
-        size_t n = topic_table_size(topics);
-        const char **names = mem_alloc((n + 1) * sizeof(*names)), *closest = NULL;
-
-        for (size_t i = 0; i < n; i++) {
-                names[i] = topic_table_rule(topics, i)->pattern;
-                if (strcmp(topic_table_rule(topics, i)->topic, kind) == 0)
-                        closest = names[i];
-        }
-        if (closest == NULL)
-                closest = text_closest(kind, names, n);
-        free(names);
-        return closest == NULL || strcmp(closest, kind) == 0 ? NULL
-                                                             : closest; /* a pattern is no kind itself */
 }

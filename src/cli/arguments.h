@@ -39,9 +39,6 @@ char *arguments_headers(const char *file, struct error *error) MUST_CHECK;
  */
 int arguments_kind_matches(const char *filter, const char *kind, size_t len);
 
-/* Return the kind or pattern that was meant by a misspelt kind or by the name of its topic, or NULL. */
-const char *arguments_closest_kind(const char *kind, const struct topic_table *topics);
-
 /* Return whether the topic of a rule may hold events of a kind that the filter matches. */
 int arguments_kind_may_match(const char *filter, const struct topic_table *topics,
                              const struct topic_rule *rule);

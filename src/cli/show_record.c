@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/terminal.h"
 #include "kafka/message.h"
 
 /* Of a hex dump. */
@@ -45,14 +44,9 @@ show_record_text(const rd_kafka_message_t *message, int with_headers)
 {
         char when[CLOCK_RFC3339_SIZE];
 
-        printf("%s%s%s %s%s%s %" PRId32 "/%" PRId64 " key=%s", terminal_colour(TERMINAL_FAINT),
-               format_timestamp(message, when), terminal_colour(TERMINAL_DEFAULT),
-               terminal_colour(message_header(message, RECORD_REASON).data == NULL ? TERMINAL_BOLD
-                                                                                   : TERMINAL_RED),
-               rd_kafka_topic_name(message->rkt), terminal_colour(TERMINAL_DEFAULT), message->partition,
-               message->offset, terminal_colour(TERMINAL_BLUE));
+        printf("%s %s %" PRId32 "/%" PRId64 " key=", format_timestamp(message, when),
+               rd_kafka_topic_name(message->rkt), message->partition, message->offset);
         text_print(stdout, message->key, message->key_len);
-        fputs(terminal_colour(TERMINAL_DEFAULT), stdout);
         if (with_headers) {
                 putchar('\n');
                 show_record_headers(message);

@@ -214,19 +214,6 @@ follow(const struct config *config, struct reader *reader)
 }
 
 static int
-fail_unmatched(const struct config *config, const char *kind)
-{
-        const char *closest = arguments_closest_kind(kind, config->topics);
-
-        if (closest != NULL)
-                return command_fail(EX_USAGE, "no topic has events of the kind %s; did you mean %s?", kind,
-                                    closest);
-        return command_fail(EX_USAGE,
-                            "no topic has events of the kind %s; gatepost config shows the kinds and topics",
-                            kind);
-}
-
-static int
 run(const struct config *config)
 {
         int status = kafka_access_find(config, &args.bootstrap);
@@ -240,7 +227,10 @@ run(const struct config *config)
                 return status;
         unmatched = find_unmatched(config);
         if (unmatched != NULL)
-                return fail_unmatched(config, unmatched);
+                return command_fail(EX_USAGE,
+                                    "no topic has events of the kind %s; gatepost config shows the kinds and "
+                                    "topics",
+                                    unmatched);
         topics = choose_topics(config, &n);
         wish = (struct reader_wish){topics, n, args.from_ms, args.until_end};
         if (searches_itself(config))

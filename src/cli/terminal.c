@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,32 +11,7 @@
 #define STEPS_PER_CLOCK_READ 256
 #define ERASE_LINE "\r\033[K"
 
-static const char *const colour_codes[] = {
-    [TERMINAL_DEFAULT] = "\033[0m", [TERMINAL_FAINT] = "\033[2m",  [TERMINAL_BOLD] = "\033[1m",
-    [TERMINAL_BLUE] = "\033[34m",   [TERMINAL_GREEN] = "\033[32m", [TERMINAL_RED] = "\033[31m"};
-
 static volatile sig_atomic_t is_interrupted;
-
-static int
-has_colours(void)
-{
-        const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-
-        return isatty(STDOUT_FILENO) && (no_color == NULL || *no_color == '\0') && term != NULL &&
-               strcmp(term, "dumb") != 0;
-}
-
-const char *
-terminal_colour(enum terminal_colour colour)
-{
-        static int is_known, is_wanted;
-
-        if (!is_known) {
-                is_wanted = has_colours();
-                is_known = 1;
-        }
-        return is_wanted ? colour_codes[colour] : "";
-}
 
 static void
 on_signal(int signal_number)

@@ -3,23 +3,7 @@
 
 #include <stdint.h>
 
-/* The person at the terminal: colours, interrupts and a progress line. */
-
-enum terminal_colour {
-        TERMINAL_DEFAULT,
-        TERMINAL_FAINT,
-        TERMINAL_BOLD,
-        TERMINAL_BLUE,
-        TERMINAL_GREEN,
-        TERMINAL_RED,
-};
-
-/**
- * terminal_colour(colour):
- * Return the escape sequence that switches stdout to a colour. It is empty when stdout is not a terminal,
- * TERM is unset or "dumb", or the environment variable NO_COLOR is set and not empty (no-color.org).
- */
-const char *terminal_colour(enum terminal_colour colour);
+/* The person at the terminal: interrupts and a progress line. */
 
 /* Catch SIGINT and SIGTERM, which then no longer end the process. */
 void terminal_catch_interrupts(void);

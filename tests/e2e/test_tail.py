@@ -3,8 +3,6 @@
 import base64
 import datetime
 import json
-import os
-import pty
 import re
 import select
 import signal
@@ -25,7 +23,6 @@ from reloading import reload
 from signing import Delivery, event_body
 
 EX_USAGE, EX_UNAVAILABLE = 64, 69
-ESCAPE = "\x1b["
 
 
 @pytest.fixture(scope="module")
@@ -207,59 +204,7 @@ def test_kind_without_a_topic_exits_64(offline, asked):
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and f"of the kind {asked};" in done.stderr
 
 
-@pytest.mark.parametrize("asked, meant", [("invoice.acepted", "invoice.accepted"), ("Invoice.accepted", "invoice.accepted"),
-                                          ("{prefix}.invoice.accepted", "invoice.accepted")])
-def test_kind_that_is_misspelt_or_a_topic_is_suggested(offline, asked, meant):
-    done = offline.gatepost("tail", asked.format(prefix=offline.prefix))
-    assert (done.returncode, done.stdout) == (EX_USAGE, "") and done.stderr.endswith(f"; did you mean {meant}?\n"), done.stderr
-
-
 # Output
-
-def on_a_terminal(config, *arguments, **environment):
-    """The output of the command line on a terminal."""
-    terminal, own = pty.openpty()
-    process = subprocess.Popen([BUILD / "gatepost", "-c", config.write("terminal.conf"), *arguments], stdout=own,
-                               stderr=subprocess.PIPE, env={**ENVIRONMENT, "TERM": "xterm"} | environment)
-    os.close(own)
-    text = b""
-    while True:
-        try:
-            piece = os.read(terminal, 65536)
-        except OSError:  # its end
-            piece = b""
-        if not piece:
-            break
-        text += piece
-    os.close(terminal)
-    errors = process.communicate(timeout=60)[1].decode()
-    assert_no_sanitizer_report(errors)
-    assert (process.returncode, errors) == (0, "")
-    return text.decode(errors="replace").replace("\r\n", "\n")
-
-
-def test_colours_are_used_on_capable_terminals_only(shared, daemon, publish):
-    publish()
-    command = ["tail", "--from", "beginning", "--until-end", "invoice.accepted"]
-    plain = shared.gatepost(*command, config=daemon.config).stdout
-    coloured = on_a_terminal(daemon.config, *command)
-    assert ESCAPE not in plain and coloured.count(ESCAPE) >= 6 * len(plain.splitlines()) > 0
-    assert re.sub(r"\x1b\[\d+m", "", coloured) == plain
-    for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
-        assert on_a_terminal(daemon.config, *command, **environment) == plain
-    assert on_a_terminal(daemon.config, *command, NO_COLOR="") == coloured
-    assert ESCAPE not in on_a_terminal(daemon.config, *command, "--json")
-
-
-def test_quarantine_is_red_on_a_terminal(shared, daemon):
-    delivery = daemon.accept(Delivery(b"no JSON"))
-
-    def lines():
-        text = on_a_terminal(daemon.config, "tail", "--from", "beginning", "--until-end", "--quarantine", "invoice.accepted")
-        return [line for line in text.splitlines() if delivery.delivery_id in line]
-    (line,) = waiting.until(lines, 30, "the quarantined record")
-    assert "\x1b[31m" in line
-
 
 def test_json_is_one_object_per_line(shared, daemon, publish):
     published = publish()
