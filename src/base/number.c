@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 
 #define SPAN_MAX_S 1e15
 
@@ -60,66 +59,44 @@ format_units(uint64_t value, const struct unit *units, char text[NUMBER_TEXT_SIZ
         return text;
 }
 
-/* How people begin to write the units, in any case. */
-static const struct {
-        const char *beginning;
-        const char *unit;
-} usual_units[] = {{"mil", "ms"}, {"ms", "ms"}, {"s", "s"},   {"min", "min"}, {"h", "h"},
-                   {"d", "d"},    {"k", "KiB"}, {"m", "MiB"}, {"g", "GiB"},   {"b", "B"}};
-
-/* Return the unit that a word may mean, or NULL. */
 static const char *
-meant_unit(const char *word, const struct unit *units)
+names_of(const struct unit *units)
 {
-        for (size_t i = 0; i < ARRAY_LEN(usual_units); i++) {
-                const char *beginning = usual_units[i].beginning;
-
-                if (strncasecmp(word, beginning, strlen(beginning)) != 0)
-                        continue;
-                for (const struct unit *u = units; u->name != NULL; u++) {
-                        if (strcmp(u->name, usual_units[i].unit) == 0)
-                                return u->name;
-                }
-        }
-        return NULL;
+        return units == size_units ? "B, KiB, MiB, GiB" : "ms, s, min, h, d";
 }
 
-static int
-report_unit(const char *text, const char *unit, const struct unit *units, struct error *error)
+/* Return the unit with which a word has the longest beginning in common, in any case; NULL: none, or two. */
+static const char *
+closest_unit(const char *word, const struct unit *units)
 {
-        const char *names = units == size_units ? "B, KiB, MiB, GiB" : "ms, s, min, h, d";
-        const char *word = unit + strspn(unit, " \t"), *meant = meant_unit(word, units);
-        int digits = unit - text > 32 ? 32 : (int)(unit - text);
+        const char *closest = NULL;
+        size_t most = 0;
 
-        if (meant != NULL && strcmp(word, meant) == 0)
-                return error_set(error, "'%.64s': a unit follows without a space; write %.*s%s", text, digits,
-                                 text, meant);
-        if (units != size_units && strcasecmp(word, "m") == 0)
-                return error_set(error, "'%.32s' is not a unit; did you mean %.*smin or %.*sms?", word,
-                                 digits, text, digits, text);
-        if (meant != NULL)
+        for (; units->name != NULL; units++) {
+                size_t n = 0;
+
+                while (word[n] != '\0' &&
+                       tolower((unsigned char)word[n]) == tolower((unsigned char)units->name[n]))
+                        n++;
+                if (n >= most)
+                        closest = n > most ? units->name : NULL;
+                if (n > most)
+                        most = n;
+        }
+        return closest;
+}
+
+/* Report what follows the digits of a text and is no unit. */
+static int
+report_unit(const char *text, const char *word, const struct unit *units, struct error *error)
+{
+        int digits = word - text > 32 ? 32 : (int)(word - text);
+        const char *closest = closest_unit(word + strspn(word, " \t"), units);
+
+        if (closest != NULL)
                 return error_set(error, "'%.32s' is not a unit; did you mean %.*s%s? The units are %s", word,
-                                 digits, text, meant, names);
-        return error_set(error, "'%.32s' is not a unit; the units are %s", word, names);
-}
-
-/* Report a number without a unit, and suggest the most likely unit with which it is in the range. */
-static int
-report_missing_unit(const char *text, uint64_t number, const struct unit *units, const uint64_t range[2],
-                    struct error *error)
-{
-        static const size_t likely[] = {1, 0, 2}; /* s, ms, min; KiB, B, MiB */
-
-        for (size_t i = 0; i < ARRAY_LEN(likely); i++) {
-                const struct unit *unit = &units[likely[i]];
-                uint64_t value;
-
-                if (!__builtin_mul_overflow(number, unit->factor, &value) && value >= range[0] &&
-                    value <= range[1])
-                        return error_set(error, "%.32s needs a unit; did you mean %.32s%s?", text, text,
-                                         unit->name);
-        }
-        return error_set(error, "%.32s needs a unit, such as 30%s", text, units[1].name);
+                                 digits, text, closest, names_of(units));
+        return error_set(error, "'%.32s' is not a unit; the units are %s", word, names_of(units));
 }
 
 static int
@@ -134,7 +111,7 @@ parse_units(const char *text, const struct unit *units, uint64_t range[2], uint6
                 return error_set(error, "'%.64s' is not a number with a unit, such as 30%s", text,
                                  units[1].name);
         if (*end == '\0')
-                return report_missing_unit(text, *value, units, range, error);
+                return error_set(error, "%.32s needs a unit: one of %s", text, names_of(units));
         while (unit->name != NULL && strcmp(unit->name, end) != 0)
                 unit++;
         if (unit->name == NULL)

@@ -2,7 +2,6 @@
 #define BASE_PROCESS_H
 
 #include <pthread.h>
-#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -23,12 +22,6 @@ void process_join(pthread_t thread, const char *what);
  * has to join or detach it.
  */
 int process_join_within(pthread_t thread, int seconds) MUST_CHECK;
-
-/*
- * Return how much more memory this process can use, in bytes, at most: what the machine has available, or
- * what its control group may still take. -1: not known.
- */
-int64_t process_available_memory(void);
 
 /* Let this process open as many files as the system allows it: raise the soft limit to the hard one. */
 void process_raise_descriptors(void);

@@ -5,7 +5,6 @@
 #include "base/compiler.h"
 #include "base/crash.h"
 #include "base/log.h"
-#include "base/process.h"
 
 /*
  * Entries in memory of all partitions together, before they are written: after a crash that many records
@@ -124,21 +123,16 @@ table_restore(const struct position *position, const struct config *config, stru
 void
 table_announce(const struct partition_list *partitions, const struct state *state)
 {
-        int64_t available = process_available_memory(), n = 0, mib;
+        int64_t n = 0;
 
         for (size_t i = 0; i < partitions->n; i++)
                 n += partition_to_restore(partitions->items[i]);
-        mib = n * (state == NULL ? BYTES_A_RECORD : BYTES_A_WRITTEN_RECORD) >> 20;
         if (n < (int64_t)crash_limit("GATEPOST_MANY_RECORDS", MANY_RECORDS))
                 return;
         log_notice("dedup tables must be restored from the log records=%" PRId64 " about_seconds=%" PRId64
                    " about_mib=%" PRId64,
-                   n, n / RECORDS_A_SECOND, mib);
-        if (available > 0 && mib > available >> 20)
-                log_warning("the dedup tables may need more memory than there is; state = DIR in [router] "
-                            "needs a twentieth of it, and a shorter dedup_window less about_mib=%" PRId64
-                            " available_mib=%" PRId64,
-                            mib, available >> 20);
+                   n, n / RECORDS_A_SECOND,
+                   n * (state == NULL ? BYTES_A_RECORD : BYTES_A_WRITTEN_RECORD) >> 20);
 }
 
 const char *
