@@ -68,8 +68,7 @@ struct config_source {
         char *ce_type_prefix;
         char *ce_dataschema_base;
         struct signature_key **keys;
-        size_t n_keys;      /* at least 1 */
-        int64_t replaced_s; /* when a reload replaced all keys, since the epoch; 0: never */
+        size_t n_keys;                           /* at least 1 */
         struct config_secret_file *secret_files; /* files of the keys that come from files */
         size_t n_secret_files;
         char **webhook_ids;

@@ -165,8 +165,9 @@ parts_describe(const struct parts *parts, char *text, size_t size)
                 len += snprintf(text + len, size - (size_t)len, "; %" PRIu64 " accepted",
                                 metrics_accepted(parts->metrics));
         if (parts->router != NULL && (size_t)len < size)
-                len += snprintf(text + len, size - (size_t)len, "%s lag %" PRIu64,
-                                parts->receiver != NULL ? "," : ";", metrics_lag(parts->metrics));
+                len +=
+                    snprintf(text + len, size - (size_t)len, "%s lag %" PRIu64,
+                             parts->receiver != NULL ? "," : ";", metrics_get(parts->metrics, METRICS_LAG));
         if (is_ready && parts->receiver != NULL && (size_t)len < size &&
             receiver_is_ready(parts->receiver, remark) && *remark != '\0')
                 (void)snprintf(text + len, size - (size_t)len, "; receiver: %s", remark);
@@ -234,7 +235,7 @@ parts_note_changes(struct parts *parts)
         enum probe_state state = probe_state(parts->probe);
         int status = state == PROBE_REFUSED ? EX_CONFIG : 0;
 
-        metrics_set_kafka(parts->metrics, state == PROBE_REACHABLE);
+        metrics_set(parts->metrics, METRICS_KAFKA_REACHABLE, state == PROBE_REACHABLE);
         if (status == 0 && parts->router != NULL)
                 status = router_exit_status(parts->router);
         if (parts->receiver != NULL)
@@ -258,7 +259,7 @@ parts_tick(struct parts *parts)
 
         probe_brokers(parts->probe, &brokers);
         metrics_set_brokers(parts->metrics, &brokers);
-        metrics_set_misconfigured(parts->metrics, probe_n_misconfigured(parts->probe));
+        metrics_set(parts->metrics, METRICS_MISCONFIGURED, (uint64_t)probe_n_misconfigured(parts->probe));
         metrics_tick(parts->metrics);
         health_log_changes(&parts->health);
         admin_tick(parts->admin);
@@ -307,14 +308,14 @@ int
 parts_end_reload(struct parts *parts)
 {
         const struct config *next = reload_end(&parts->reload);
-        struct refused_reload *refused = &parts->reload.refused;
+        struct error *error = &parts->reload.error;
 
-        parts->reload_failed = next == NULL || prepare(parts, next, &refused->error) != 0;
+        parts->reload_failed = next == NULL || prepare(parts, next, error) != 0;
         if (!parts->reload_failed) {
                 apply(parts, next);
         } else {
-                metrics_refuse_reload(parts->metrics, refused);
-                reload_log_failed(parts->config, refused->error.text);
+                metrics_refuse_reload(parts->metrics, parts->reload.begun_s, error->text);
+                reload_log_failed(parts->config, error->text);
         }
         config_free(next);
         return !parts->reload_failed;

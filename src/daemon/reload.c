@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -29,7 +28,7 @@ log_moved_deliveries(const struct config *first, const struct config *next)
                             first->deliveries_topic, log_quote(config_brokers(first), quoted));
 }
 
-/* Whether one of the secrets of a source is one of another source. */
+/* Return whether a source has one of the secrets of another. */
 static int
 shares_secret(const struct config_source *source, const struct config_source *other)
 {
@@ -43,101 +42,27 @@ shares_secret(const struct config_source *source, const struct config_source *ot
         return 0;
 }
 
-/* Whether a source has the path of another one, or one of its secrets. */
-static int
-resembles(const struct config_source *source, const struct config_source *other)
-{
-        return strcmp(source->path, other->path) == 0 || shares_secret(source, other);
-}
-
-/* Whether a source is in a configuration by the same name, with the same path or secret. */
-static int
-is_kept(const struct config *config, const struct config_source *source)
-{
-        const struct config_source *same = config_find_source(config, source->name, strlen(source->name));
-
-        return same != NULL && resembles(same, source);
-}
-
-/*
- * Return what a source of `next` was in `earlier`: the one of its name, unless that has only passed to it, or
- * one that is there no more by its own name. NULL: it is new.
- */
-static const struct config_source *
-find_earlier(const struct config *earlier, const struct config *next, const struct config_source *source)
-{
-        const struct config_source *same = config_find_source(earlier, source->name, strlen(source->name));
-        const struct config_source *found = NULL;
-
-        if (same != NULL && resembles(same, source))
-                return same;
-        for (size_t i = 0; i < earlier->n_sources; i++) {
-                const struct config_source *each = &earlier->sources[i];
-
-                if (!is_kept(next, each) && resembles(each, source) &&
-                    (found == NULL || strcmp(each->path, source->path) == 0))
-                        found = each;
-        }
-        if (found != NULL || same == NULL)
-                return found;
-        for (size_t i = 0; i < next->n_sources; i++) {
-                if (resembles(&next->sources[i], same))
-                        return NULL; /* it has another name now */
-        }
-        return same;
-}
-
-/* Whether a source has another path than before, which another source had. */
-static int
-takes_path(const struct config *newest, const struct config_source *source,
-           const struct config_source *earlier)
+/* Log which sources were removed or added, and whose secrets were all replaced. */
+static void
+log_sources(const struct config *newest, const struct config *next)
 {
         for (size_t i = 0; i < newest->n_sources; i++) {
-                const struct config_source *each = &newest->sources[i];
+                const char *name = newest->sources[i].name;
 
-                if (each != earlier && strcmp(each->path, source->path) == 0)
-                        return 1;
+                if (config_find_source(next, name, strlen(name)) == NULL)
+                        log_warning("source removed source=%s", name);
         }
-        return 0;
-}
-
-/* Note whether all secrets of a source were replaced; one that is added later is probably a previous one. */
-static void
-note_secrets(const struct config *next, struct config_source *source, const struct config_source *earlier)
-{
-        if (shares_secret(source, earlier)) {
-                source->replaced_s = source->n_keys > earlier->n_keys ? 0 : earlier->replaced_s;
-                return;
-        }
-        if (!(next->roles & CONFIG_RECEIVER) && !next->verify)
-                return;
-        source->replaced_s = clock_now_ms() / 1000;
-        log_warning(
-            "all secrets of a source were replaced; deliveries signed with a previous one are no longer "
-            "accepted source=%s",
-            source->name);
-}
-
-/* Log which deliveries, signed or sent before, the sources no longer take or recognise. */
-static void
-note_sources(const struct config *newest, struct config *next)
-{
         for (size_t i = 0; i < next->n_sources; i++) {
-                struct config_source *source = &next->sources[i];
-                const struct config_source *earlier = find_earlier(newest, next, source);
+                const struct config_source *source = &next->sources[i];
+                const struct config_source *same =
+                    config_find_source(newest, source->name, strlen(source->name));
 
-                if (earlier != NULL && strcmp(earlier->name, source->name) != 0)
-                        log_warning(
-                            "source has another name; repeats of deliveries that were published under "
-                            "the previous name are published again source=%s previous=%s",
-                            source->name, earlier->name);
-                if (earlier != NULL && takes_path(newest, source, earlier))
-                        log_warning("source has the path that another source had; deliveries are refused, or "
-                                    "repeats of them published again, unless the service was changed, too "
-                                    "source=%s",
+                if (same == NULL)
+                        log_notice("source added source=%s", source->name);
+                else if (!shares_secret(source, same))
+                        log_warning("all secrets of a source were replaced; deliveries signed with a "
+                                    "previous one are no longer accepted source=%s",
                                     source->name);
-                if (earlier != NULL)
-                        note_secrets(next, source, earlier);
         }
 }
 
@@ -237,11 +162,11 @@ reload_log_failed(const struct config *first, const char *reason)
                   log_quote(first->file, file), log_quote(reason, quoted));
 }
 
-/* Check whether next may replace the newest configuration. Return 0, or -1 after setting reload->refused. */
+/* Check whether next may replace the newest configuration. Return 0, or -1 after setting reload->error. */
 static int
-check(struct reload *reload, struct config *next)
+check_next(struct reload *reload, struct config *next)
 {
-        struct error *error = &reload->refused.error;
+        struct error *error = &reload->error;
         const struct config *first = current_first(reload->current), *newest = current_hold(reload->current);
         int result = check_certificate(first, newest, next, error);
 
@@ -249,15 +174,14 @@ check(struct reload *reload, struct config *next)
         /* A smaller max_body needs a restart; until then the topics must accept bodies of the old size. */
         if (next->max_body < first->max_body)
                 next->max_body = first->max_body;
-        if (result == 0 &&
-            (check_tolerances(first, next, error) != 0 || check_memory(first, next, error) != 0)) {
-                reload->refused.needs_restart = 1;
-                result = -1;
-        }
+        if (result == 0)
+                result = check_tolerances(first, next, error);
+        if (result == 0)
+                result = check_memory(first, next, error);
         if (result == 0 && (first->roles & CONFIG_ROUTER))
                 result = probe_check_new_topics(reload->probe, newest, next, &reload->cancelled, error);
         if (result == 0)
-                note_sources(newest, next);
+                log_sources(newest, next);
         config_free(newest);
         return result;
 }
@@ -269,15 +193,13 @@ static struct reload *reading;
 static void
 on_problem(const char *file, const struct problem *problem)
 {
-        struct refused_reload *refused = &reading->refused;
         char *text;
 
         reload_log_problem(file, problem);
-        if (problem->level != PROBLEM_ERROR || refused->has_errors)
+        if (problem->level != PROBLEM_ERROR || reading->error.text[0] != '\0')
                 return;
-        refused->has_errors = 1;
         text = problems_text(file, problem);
-        (void)error_set(&refused->error, "%s", text);
+        (void)error_set(&reading->error, "%s", text);
         free(text);
 }
 
@@ -288,16 +210,14 @@ read_again(struct reload *reload)
         struct config *next;
 
         reading = reload;
-        if (stat(first->file, &reload->refused.st) != 0)
-                memset(&reload->refused.st, 0, sizeof(reload->refused.st));
         next = config_load_reporting(first->file, on_problem);
         if (next == NULL)
                 return NULL;
         log_replaced_files(next);
-        /* Before check() replaces some of these options by those in use. */
+        /* Before check_next() replaces some of these options by those in use. */
         restart_needed(first, next, note_restart_needed, next);
         log_moved_deliveries(first, next);
-        if (check(reload, next) == 0)
+        if (check_next(reload, next) == 0)
                 return next;
         config_free(next);
         return NULL;
@@ -318,15 +238,12 @@ void
 reload_begin(struct reload *reload, struct current *current, struct probe *probe, void (*done)(void *arg),
              void *arg)
 {
-        *reload = (struct reload){.current = current,
-                                  .probe = probe,
-                                  .done = done,
-                                  .arg = arg,
-                                  .refused = {.time_s = clock_now_ms() / 1000}};
+        *reload = (struct reload){
+            .current = current, .probe = probe, .done = done, .arg = arg, .begun_s = clock_now_ms() / 1000};
         atomic_store(&reload->state, RELOAD_RUNNING);
         if (pthread_create(&reload->thread, NULL, run, reload) == 0)
                 return;
-        (void)error_set(&reload->refused.error, "cannot start a thread");
+        (void)error_set(&reload->error, "cannot start a thread");
         reload->thread = pthread_self();
         atomic_store(&reload->state, RELOAD_DONE);
         done(arg);

@@ -20,12 +20,13 @@ struct reload {
         struct probe *probe;
         void (*done)(void *arg);
         void *arg;
+        int64_t begun_s; /* since the epoch */
         pthread_t thread;
         _Atomic enum reload_state state;
         atomic_int cancelled;
         /* The thread's until the state is RELOAD_DONE: */
         const struct config *next;
-        struct refused_reload refused; /* if next is NULL */
+        struct error error; /* why it is NULL */
 };
 
 /**
@@ -48,7 +49,7 @@ void reload_cancel(struct reload *reload);
 /**
  * reload_end(reload):
  * Wait for the reload. Return the configuration, held for the caller, or NULL when no reload is running, or
- * when it was refused; reload->refused says why.
+ * when it was refused; reload->error says why.
  */
 const struct config *reload_end(struct reload *reload) MUST_CHECK;
 

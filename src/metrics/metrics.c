@@ -166,31 +166,18 @@ add_counters(struct metrics *metrics, const struct config *config)
 }
 
 void
-metrics_refuse_reload(struct metrics *metrics, const struct refused_reload *refused)
+metrics_refuse_reload(struct metrics *metrics, int64_t time_s, const char *reason)
 {
-        metrics->refused_reload = *refused;
-}
-
-/* Pointers may be others now. */
-static void
-begin_lookups(struct metrics *metrics)
-{
-        for (struct metrics_source *each = atomic_load(&metrics->sources); each != NULL;
-             each = atomic_load(&each->next)) {
-                for (size_t l = 0; l < EVENT_LOOKUP_N; l++) {
-                        each->found_before[l] = metrics_get(&each->found[l]);
-                        each->missing_before[l] = metrics_get(&each->missing[l]);
-                }
-        }
+        metrics->refused_s = time_s;
+        (void)error_set(&metrics->refused, "%s", reason);
 }
 
 void
 metrics_apply(struct metrics *metrics, const struct config *config)
 {
         metrics->applied_s = clock_now_ms() / 1000;
-        metrics->refused_reload.time_s = 0;
+        metrics->refused_s = 0;
         add_counters(metrics, config);
-        begin_lookups(metrics);
         config_free(metrics->newest);
         metrics->newest = config_hold(config);
         if (metrics->config->certificate != NULL && config->certificate != NULL)
@@ -245,6 +232,26 @@ add(counter *count, uint64_t n)
 }
 
 void
+metrics_set(struct metrics *metrics, enum metrics_value which, uint64_t value)
+{
+        atomic_store_explicit(&metrics->values[which], value, memory_order_relaxed);
+}
+
+void
+metrics_count(struct metrics *metrics, enum metrics_value which, uint64_t n)
+{
+        add(&metrics->values[which], n);
+        if (n > 0)
+                atomic_store(&metrics->times_s[which], (uint64_t)clock_now_ms() / 1000);
+}
+
+uint64_t
+metrics_get(const struct metrics *metrics, enum metrics_value which)
+{
+        return metrics_read(&metrics->values[which]);
+}
+
+void
 metrics_count_request(struct metrics_source *source, enum metrics_outcome outcome)
 {
         add(&source->requests[outcome], 1);
@@ -282,29 +289,6 @@ metrics_count_decisions(struct metrics *metrics, const char *source, const struc
         }
 }
 
-void
-metrics_count_tests(struct metrics *metrics, uint64_t n)
-{
-        add(&metrics->tests, n);
-}
-
-const char *
-metrics_lookup_name(size_t lookup)
-{
-        return lookup == EVENT_LOOKUP_KEY ? "key" : "subject";
-}
-
-uint64_t
-metrics_events_of(const struct metrics_kind *kind)
-{
-        uint64_t n = 0;
-
-        for (const struct metrics_events *each = atomic_load(&kind->events); each != NULL;
-             each = atomic_load(&each->next))
-                n += metrics_get(&each->count);
-        return n;
-}
-
 struct recent *
 metrics_recent_refusals(struct metrics *metrics)
 {
@@ -324,21 +308,14 @@ metrics_observe(struct metrics *metrics, enum metrics_histogram which, uint64_t 
 }
 
 void
-metrics_count_transaction(struct metrics *metrics, int committed)
-{
-        add(&metrics->transactions[committed != 0], 1);
-}
-
-void
-metrics_add_listener(struct metrics *metrics, const char *purpose, const char *address, const char *opened_by,
-                     int has_tls)
+metrics_add_listener(struct metrics *metrics, const char *purpose, const char *address, int has_tls)
 {
         struct metrics_listener **at = &metrics->listeners;
 
         while (*at != NULL)
                 at = &(*at)->next;
         *at = mem_alloc(sizeof(**at));
-        **at = (struct metrics_listener){NULL, purpose, mem_strdup(address), opened_by, has_tls};
+        **at = (struct metrics_listener){NULL, purpose, mem_strdup(address), has_tls};
 }
 
 struct connection_stats *
@@ -388,15 +365,20 @@ metrics_note_client(struct metrics *metrics, enum metrics_client client, struct 
 }
 
 void
-metrics_set_misconfigured(struct metrics *metrics, int n_topics)
+metrics_set_embedded_broker(struct metrics *metrics, const char *address)
 {
-        atomic_store_explicit(&metrics->misconfigured, (uint64_t)n_topics, memory_order_relaxed);
+        metrics->embedded_broker = address;
 }
 
 void
-metrics_set_kafka(struct metrics *metrics, int is_reachable)
+metrics_set_partitions(struct metrics *metrics, const struct metrics_partition *partitions, size_t n)
 {
-        atomic_store_explicit(&metrics->kafka_reachable, is_reachable != 0, memory_order_relaxed);
+        pthread_mutex_lock(&metrics->mutex);
+        metrics->partitions = mem_resize(metrics->partitions, n, sizeof(*partitions));
+        if (n > 0)
+                memcpy(metrics->partitions, partitions, n * sizeof(*partitions));
+        metrics->n_partitions = n;
+        pthread_mutex_unlock(&metrics->mutex);
 }
 
 void
@@ -412,14 +394,8 @@ metrics_accepted(const struct metrics *metrics)
 
         for (const struct metrics_source *each = atomic_load(&metrics->sources); each != NULL;
              each = atomic_load(&each->next))
-                n += metrics_get(&each->requests[OUTCOME_ACCEPTED]);
+                n += metrics_read(&each->requests[OUTCOME_ACCEPTED]);
         return n;
-}
-
-uint64_t
-metrics_lag(const struct metrics *metrics)
-{
-        return atomic_load_explicit(&metrics->lag, memory_order_relaxed);
 }
 
 void

@@ -3,9 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/stat.h>
 
-#include "base/address.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/config.h"
@@ -64,17 +62,8 @@ void metrics_free(struct metrics *metrics);
 /* Apply a configuration: its sources and their secrets, its topics, its certificate. Main thread. */
 void metrics_apply(struct metrics *metrics, const struct config *config);
 
-/* A reload that was refused. */
-struct refused_reload {
-        int64_t time_s;    /* when it began, since the epoch; 0: none was refused */
-        int needs_restart; /* a restart applies what it refused */
-        int has_errors;    /* it found errors in the configuration or the files that it names */
-        struct stat st;    /* of the configuration before it was read; zeroed if it was not there */
-        struct error error;
-};
-
-/* Note that a reload was refused: it is the last one until a configuration is applied. Main thread. */
-void metrics_refuse_reload(struct metrics *metrics, const struct refused_reload *refused);
+/* Note when a reload was refused, and why; until a configuration is applied. Main thread. */
+void metrics_refuse_reload(struct metrics *metrics, int64_t time_s, const char *reason);
 
 /* Counters of one source. They remain when the source is removed from the configuration. */
 struct metrics_source;
@@ -101,29 +90,41 @@ struct metrics_decisions {
 void metrics_count_decisions(struct metrics *metrics, const char *source, const struct topic_table *topics,
                              const struct metrics_decisions *decisions);
 
-/* Count test deliveries that a committed transaction dropped. */
-void metrics_count_tests(struct metrics *metrics, uint64_t n);
+/* Figures that have one value. metrics_values.c has the name of each in both documents. */
+enum metrics_value {
+        METRICS_KAFKA_REACHABLE, /* 1: Kafka answers and the topics are right */
+        METRICS_MISCONFIGURED,   /* topics */
+        METRICS_TESTS,           /* test deliveries that committed transactions dropped */
+        METRICS_COMMITTED,       /* transactions */
+        METRICS_ABORTED,         /* likewise */
+        METRICS_LAG,
+        METRICS_OLDEST_MS, /* since when a record in the lag can have waited, since the epoch; 0: none does */
+        METRICS_REMEMBERED_IDS, /* in the dedup tables */
+        METRICS_STATE_FILES,    /* of the dedup tables, with [router] state, like the next two */
+        METRICS_STATE_BYTES,
+        METRICS_STATE_ERRORS,
+        METRICS_DELETED,          /* records of `deliveries` that were deleted before they were routed */
+        METRICS_TRUNCATIONS,      /* logs that lost routed records */
+        METRICS_PARTITIONS_ADDED, /* to `deliveries` */
+        METRICS_N_VALUES,
+};
+
+void metrics_set(struct metrics *metrics, enum metrics_value which, uint64_t value);
+
+/* Add to a value, and note the time. */
+void metrics_count(struct metrics *metrics, enum metrics_value which, uint64_t n);
+
+uint64_t metrics_get(const struct metrics *metrics, enum metrics_value which);
 
 /* Return the lists of the last refused requests and of the last quarantined records. */
 struct recent *metrics_recent_refusals(struct metrics *metrics);
 struct recent *metrics_recent_quarantined(struct metrics *metrics);
 
-/**
- * metrics_note_untrusted_proxy(metrics, address):
- * Note that a delivery has come through this proxy, which is no trusted_proxy; no address: on a Unix-domain
- * socket. Returns 1 the first time.
- */
-int metrics_note_untrusted_proxy(struct metrics *metrics, const struct address *address) MUST_CHECK;
-
 /* Add a value n times to a histogram. */
 void metrics_observe(struct metrics *metrics, enum metrics_histogram which, uint64_t value, uint64_t n);
 
-/* Count a transaction that was committed or aborted. */
-void metrics_count_transaction(struct metrics *metrics, int committed);
-
-/* Report a listening socket, for receiver or admin, opened by daemon or manager: constants. Main thread. */
-void metrics_add_listener(struct metrics *metrics, const char *purpose, const char *address,
-                          const char *opened_by, int has_tls);
+/* Report a listening socket; its purpose, receiver or admin, is a constant. Main thread. */
+void metrics_add_listener(struct metrics *metrics, const char *purpose, const char *address, int has_tls);
 
 /* Return the counters that the receiver's servers count connections in. */
 struct connection_stats *metrics_connections(struct metrics *metrics);
@@ -136,12 +137,6 @@ void metrics_watch_spool(struct metrics *metrics, const struct spool_stats *stat
 
 /* Report the readiness of these parts; NULL: none. Main thread. */
 void metrics_watch_health(struct metrics *metrics, const struct health *health);
-
-/* Set whether Kafka answers and the topics are right; 0 until this is called. */
-void metrics_set_kafka(struct metrics *metrics, int is_reachable);
-
-/* Set the number of topics that do not have the required settings. */
-void metrics_set_misconfigured(struct metrics *metrics, int n_topics);
 
 /* Set the address of the embedded broker, or NULL; it must outlive the metrics. */
 void metrics_set_embedded_broker(struct metrics *metrics, const char *address);
@@ -160,24 +155,12 @@ enum metrics_client { CLIENT_RECEIVER, CLIENT_ROUTER, CLIENT_N };
 void metrics_note_client(struct metrics *metrics, enum metrics_client client, struct statistics_totals *last,
                          const struct statistics_totals *now);
 
-struct metrics_router {
-        uint64_t remembered_ids; /* in the dedup tables */
-        uint64_t lag;
-        uint64_t
-            oldest_ms; /* since when a record in the lag can have waited, since the epoch; 0: none does */
-        uint64_t state_files; /* of the dedup tables, with [router] state, like all below */
-        uint64_t state_bytes;
-        uint64_t state_errors;
-};
-
-/* Set what is known of the router's partitions. */
-void metrics_set_router(struct metrics *metrics, const struct metrics_router *router);
-
 /* A partition of `deliveries`. state and cause are constants. */
 struct metrics_partition {
         int32_t id;
-        const char *state; /* routing, restoring, waiting, refused or unassigned */
-        const char *cause; /* why it is not routed; "" while it is */
+        const char *state;   /* routing, restoring, waiting, refused or unassigned */
+        const char *cause;   /* why it is not routed; "" while it is */
+        struct error reason; /* likewise, in words */
         uint64_t lag;
         int64_t committed; /* records below this offset have been routed; -1: unknown */
         uint64_t to_read;  /* records to be read for the dedup table before it is routed */
@@ -186,17 +169,8 @@ struct metrics_partition {
 /* Set the n partitions that are assigned to this router or to no router; they are copied. */
 void metrics_set_partitions(struct metrics *metrics, const struct metrics_partition *partitions, size_t n);
 
-/*
- * Count records of `deliveries` that were deleted before they were routed, logs that lost routed records, and
- * partitions that were added.
- */
-void metrics_count_deleted(struct metrics *metrics, uint64_t n);
-void metrics_count_truncation(struct metrics *metrics);
-void metrics_count_added(struct metrics *metrics, uint64_t n);
-
-/* Return the number of accepted deliveries, and the lag. Main thread. */
+/* Return the number of accepted deliveries. Main thread. */
 uint64_t metrics_accepted(const struct metrics *metrics);
-uint64_t metrics_lag(const struct metrics *metrics);
 
 /* Return the number of open file descriptors, or -1. */
 long metrics_open_descriptors(void);

@@ -1,5 +1,4 @@
 #include "metrics/metrics_state.h"
-#include "metrics/status_writer.h"
 
 /*
  * The member `configuration` of /status: the objects that the configuration in use defines. What a reload
@@ -7,143 +6,92 @@
  */
 
 static void
-put_listeners(struct status_writer *writer)
+put_listeners(const struct metrics_listener *first, struct figures *to)
 {
-        json_open_array(writer->json, "listeners");
-        for (const struct metrics_listener *each = writer->metrics->listeners; each != NULL;
-             each = each->next) {
-                json_open_object(writer->json, NULL);
-                status_writer_text(writer, "address", each->address);
-                json_flag(writer->json, "tls", each->has_tls);
-                status_writer_text(writer, "for", each->purpose);
-                status_writer_text(writer, "openedBy", each->opened_by);
-                json_close_object(writer->json);
+        figures_open_list(to, "listeners");
+        for (const struct metrics_listener *each = first; each != NULL; each = each->next) {
+                figures_open(to, NULL);
+                figures_text(to, "address", each->address);
+                json_flag(to->json, "tls", each->has_tls);
+                figures_text(to, "for", each->purpose);
+                figures_close(to);
         }
-        json_close_array(writer->json);
+        figures_close_list(to);
 }
 
 static void
-put_source(struct status_writer *writer, const struct config_source *source)
+put_source(const struct config_source *source, struct figures *to)
 {
-        json_open_object(writer->json, NULL);
-        status_writer_text(writer, "name", source->name);
-        status_writer_text(writer, "path", source->path);
-        status_writer_text(writer, "headerPrefix", source->header_prefix);
-        json_number(writer->json, "secrets", (int64_t)source->n_keys);
-        status_writer_time(writer, "secretsReplacedSeconds", (uint64_t)source->replaced_s);
-        json_number(writer->json, "webhookIds", (int64_t)source->n_webhook_ids);
-        status_writer_fraction(writer, "toleranceSeconds", (double)source->tolerance_ms / 1000);
-        json_flag(writer->json, "replayGuard", source->replay_guard);
-        json_close_object(writer->json);
+        figures_open(to, NULL);
+        figures_text(to, "name", source->name);
+        figures_text(to, "path", source->path);
+        figures_text(to, "headerPrefix", source->header_prefix);
+        figures_number(to, "secrets", (int64_t)source->n_keys);
+        figures_number(to, "webhookIds", (int64_t)source->n_webhook_ids);
+        figures_fraction(to, "toleranceSeconds", (double)source->tolerance_ms / 1000);
+        json_flag(to->json, "replayGuard", source->replay_guard);
+        figures_close(to);
 }
 
 static void
-put_sources(struct status_writer *writer)
+put_sources(const struct config *config, struct figures *to)
 {
-        const struct config *config = writer->metrics->newest;
-
-        json_open_array(writer->json, "sources");
+        figures_open_list(to, "sources");
         for (size_t i = 0; i < config->n_sources; i++)
-                put_source(writer, &config->sources[i]);
-        json_close_array(writer->json);
+                put_source(&config->sources[i], to);
+        figures_close_list(to);
 }
 
 static void
-put_topics(struct status_writer *writer)
+put_topics(const struct metrics *metrics, struct figures *to)
 {
-        const struct topic_table *topics = writer->metrics->newest->topics;
+        const struct topic_table *topics = metrics->newest->topics;
 
-        json_open_object(writer->json, "topics");
-        status_writer_text(writer, "deliveries", writer->metrics->config->deliveries_topic);
-        status_writer_text(writer, "quarantine", writer->metrics->config->quarantine_topic);
-        json_open_array(writer->json, "events");
+        figures_open(to, "topics");
+        figures_text(to, "deliveries", metrics->config->deliveries_topic);
+        figures_text(to, "quarantine", metrics->config->quarantine_topic);
+        figures_open_list(to, "events");
         for (size_t i = 0; i < topic_table_size(topics); i++) {
-                json_open_object(writer->json, NULL);
-                status_writer_text(writer, "kinds", topic_table_rule(topics, i)->pattern);
-                status_writer_text(writer, "topic", topic_table_rule(topics, i)->topic);
-                json_close_object(writer->json);
+                figures_open(to, NULL);
+                figures_text(to, "kinds", topic_table_rule(topics, i)->pattern);
+                figures_text(to, "topic", topic_table_rule(topics, i)->topic);
+                figures_close(to);
         }
-        json_close_array(writer->json);
-        json_close_object(writer->json);
+        figures_close_list(to);
+        figures_close(to);
 }
 
 static void
-put_stat(struct status_writer *writer, const struct stat *st)
+put_refused_reload(const struct metrics *metrics, struct figures *to)
 {
-        json_number(writer->json, "inode", (int64_t)st->st_ino);
-        json_number(writer->json, "modifiedSeconds", (int64_t)st->st_mtim.tv_sec);
-        json_number(writer->json, "modifiedNanoseconds", (int64_t)st->st_mtim.tv_nsec);
-        json_number(writer->json, "changedSeconds", (int64_t)st->st_ctim.tv_sec);
-        json_number(writer->json, "changedNanoseconds", (int64_t)st->st_ctim.tv_nsec);
-}
-
-static void
-put_file(struct status_writer *writer, const struct config_file *file)
-{
-        json_open_object(writer->json, NULL);
-        status_writer_text(writer, "path", file->path);
-        put_stat(writer, &file->st);
-        status_writer_text(writer, "readAt", file->is_of_kafka ? "start" : "reload");
-        json_close_object(writer->json);
-}
-
-/*
- * Inode and times only: a digest of the contents would let a reader of /status guess a weak secret,
- * and the size of its file is nobody's business. The file itself comes first.
- */
-static void
-put_files(struct status_writer *writer)
-{
-        const struct config *newest = writer->metrics->newest, *first = writer->metrics->config;
-
-        json_open_array(writer->json, "files");
-        for (size_t i = 0; i < newest->n_files; i++) {
-                if (!newest->files[i].is_of_kafka)
-                        put_file(writer, &newest->files[i]);
-        }
-        for (size_t i = 0; i < first->n_files; i++) {
-                if (first->files[i].is_of_kafka)
-                        put_file(writer, &first->files[i]);
-        }
-        json_close_array(writer->json);
-}
-
-static void
-put_refused_reload(struct status_writer *writer)
-{
-        const struct refused_reload *refused = &writer->metrics->refused_reload;
-
-        if (refused->time_s == 0) {
-                json_null(writer->json, "refusedReload");
+        if (metrics->refused_s == 0) {
+                figures_text(to, "refusedReload", NULL);
                 return;
         }
-        json_open_object(writer->json, "refusedReload");
-        json_number(writer->json, "timeSeconds", refused->time_s);
-        status_writer_text(writer, "reason", refused->error.text);
-        json_flag(writer->json, "needsRestart", refused->needs_restart);
-        json_flag(writer->json, "hasErrors", refused->has_errors);
-        put_stat(writer, &refused->st);
-        json_close_object(writer->json);
+        figures_open(to, "refusedReload");
+        figures_number(to, "timeSeconds", metrics->refused_s);
+        figures_text(to, "reason", metrics->refused.text);
+        figures_close(to);
 }
 
 void
-metrics_configuration(struct status_writer *writer)
+metrics_put_configuration(const struct metrics *metrics, struct figures *to)
 {
-        const struct metrics *metrics = writer->metrics;
+        const struct config *newest = metrics->newest;
 
-        json_open_object(writer->json, "configuration");
-        status_writer_text(writer, "file", metrics->newest->file);
-        json_number(writer->json, "loadedSeconds", metrics->applied_s);
-        put_refused_reload(writer);
-        json_open_array(writer->json, "awaitingRestart");
-        for (size_t i = 0; i < metrics->newest->n_awaiting; i++)
-                status_writer_text(writer, NULL, metrics->newest->awaiting[i]);
-        json_close_array(writer->json);
-        status_writer_text(writer, "bootstrapServers", config_brokers(metrics->config));
-        put_files(writer);
-        put_listeners(writer);
-        put_sources(writer);
-        put_topics(writer);
-        status_writer_fraction(writer, "dedupWindowSeconds", (double)metrics->config->dedup_window_ms / 1000);
-        json_close_object(writer->json);
+        if (to->json == NULL)
+                return;
+        figures_open(to, "configuration");
+        figures_text(to, "file", newest->file);
+        figures_number(to, "loadedSeconds", metrics->applied_s);
+        put_refused_reload(metrics, to);
+        figures_open_list(to, "awaitingRestart");
+        for (size_t i = 0; i < newest->n_awaiting; i++)
+                figures_text(to, NULL, newest->awaiting[i]);
+        figures_close_list(to);
+        put_listeners(metrics->listeners, to);
+        put_sources(newest, to);
+        put_topics(metrics, to);
+        figures_fraction(to, "dedupWindowSeconds", (double)metrics->config->dedup_window_ms / 1000);
+        figures_close(to);
 }

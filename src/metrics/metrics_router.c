@@ -1,166 +1,270 @@
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "metrics/exposition.h"
 #include "metrics/metrics_state.h"
-#include "metrics/status_writer.h"
 
-/* What is known of the partitions of `deliveries` and of their dedup tables: for /metrics and /status. */
+/* What a router reports in /metrics and /status. */
 
-void
-metrics_set_partitions(struct metrics *metrics, const struct metrics_partition *partitions, size_t n)
+/* In /status, the events of a kind are those of all sources. */
+static void
+put_events(const struct metrics *metrics, struct figures *to)
 {
-        pthread_mutex_lock(&metrics->mutex);
-        metrics->partitions = mem_resize(metrics->partitions, n, sizeof(*partitions));
-        if (n > 0)
-                memcpy(metrics->partitions, partitions, n * sizeof(*partitions));
-        metrics->n_partitions = n;
-        pthread_mutex_unlock(&metrics->mutex);
+        static const struct figure events = {
+            "gatepost_events_total", "counter",
+            "Events published, by source and by the kind or pattern that chose the topic.", "events"};
+
+        figures_head(to, &events);
+        figures_open(to, events.member);
+        for (const struct metrics_kind *kind = atomic_load(&metrics->kinds); kind != NULL;
+             kind = atomic_load(&kind->next)) {
+                const struct metrics_events *each = atomic_load(&kind->events);
+                char *name;
+                uint64_t sum = 0;
+
+                for (; each != NULL; each = atomic_load(&each->next)) {
+                        uint64_t n = metrics_read(&each->count);
+
+                        sum += n;
+                        if (to->text != NULL)
+                                figures_sample(to, &events,
+                                               FIGURE_LABELS("source", each->source->name, "kind",
+                                                             kind->name),
+                                               n);
+                }
+                name = figures_copy(kind->name);
+                figures_number(to, name, (int64_t)sum);
+                free(name);
+        }
+        figures_close(to);
 }
 
 static void
-count_loss(struct metrics_loss *loss, uint64_t n)
+render_lookups(const struct metrics *metrics, struct figures *to)
 {
-        (void)atomic_fetch_add_explicit(&loss->count, n, memory_order_relaxed);
-        atomic_store(&loss->time_s, (uint64_t)clock_now_ms() / 1000);
+        static const struct figure lookups = {
+            "gatepost_event_lookups_total", "counter",
+            "Events whose key or subject a JSON pointer has found in the body, or not.", NULL};
+        static const char *const options[EVENT_LOOKUP_N] = {
+            [EVENT_LOOKUP_KEY] = "key", [EVENT_LOOKUP_SUBJECT] = "subject"};
+        const struct metrics_source *each = atomic_load(&metrics->sources);
+
+        figures_head(to, &lookups);
+        while ((each = atomic_load(&each->next)) != NULL) {
+                for (size_t l = 0; l < EVENT_LOOKUP_N; l++) {
+                        figures_sample(to, &lookups,
+                                       FIGURE_LABELS("source", each->name, "option", options[l], "result",
+                                                     "found"),
+                                       metrics_read(&each->found[l]));
+                        figures_sample(to, &lookups,
+                                       FIGURE_LABELS("source", each->name, "option", options[l], "result",
+                                                     "missing"),
+                                       metrics_read(&each->missing[l]));
+                }
+        }
 }
 
-void
-metrics_count_deleted(struct metrics *metrics, uint64_t n)
+/* In /status, the duplicates are those of all sources. */
+static void
+put_duplicates(const struct metrics *metrics, struct figures *to)
 {
-        count_loss(&metrics->deleted, n);
+        static const struct figure duplicates = {
+            "gatepost_duplicates_total", "counter",
+            "Duplicate deliveries dropped, by source; empty for a source that is not configured.",
+            "duplicates"};
+        const struct metrics_source *each = atomic_load(&metrics->sources);
+        uint64_t sum = 0;
+
+        figures_head(to, &duplicates);
+        for (; each != NULL; each = atomic_load(&each->next)) {
+                sum += metrics_read(&each->duplicates);
+                if (to->text != NULL)
+                        figures_sample(to, &duplicates, FIGURE_LABELS("source", each->name),
+                                       metrics_read(&each->duplicates));
+        }
+        figures_number(to, duplicates.member, (int64_t)sum);
 }
 
-void
-metrics_count_truncation(struct metrics *metrics)
+/* Likewise, by reason. */
+static void
+put_quarantined(const struct metrics *metrics, struct figures *to)
 {
-        count_loss(&metrics->truncations, 1);
-}
+        static const struct figure quarantined = {
+            "gatepost_quarantined_total", "counter",
+            "Deliveries quarantined, by reason and by source, as for duplicates.", "quarantined"};
+        const struct metrics_source *each = atomic_load(&metrics->sources);
+        uint64_t sums[QUARANTINE_N_REASONS] = {0};
 
-void
-metrics_count_added(struct metrics *metrics, uint64_t n)
-{
-        count_loss(&metrics->added, n);
-}
+        figures_head(to, &quarantined);
+        for (; each != NULL; each = atomic_load(&each->next)) {
+                for (size_t r = 0; r < QUARANTINE_N_REASONS; r++) {
+                        const char *reason = judge_reason_name((enum quarantine_reason)r);
 
-void
-metrics_set_router(struct metrics *metrics, const struct metrics_router *router)
-{
-        atomic_store(&metrics->remembered_ids, router->remembered_ids);
-        atomic_store(&metrics->lag, router->lag);
-        atomic_store(&metrics->oldest_ms, router->oldest_ms);
-        atomic_store(&metrics->state_files, router->state_files);
-        atomic_store(&metrics->state_bytes, router->state_bytes);
-        atomic_store(&metrics->state_errors, router->state_errors);
+                        sums[r] += metrics_read(&each->quarantined[r]);
+                        if (to->text != NULL)
+                                figures_sample(to, &quarantined,
+                                               FIGURE_LABELS("source", each->name, "reason", reason),
+                                               metrics_read(&each->quarantined[r]));
+                }
+        }
+        figures_open(to, quarantined.member);
+        for (size_t r = 0; r < QUARANTINE_N_REASONS; r++)
+                figures_number(to, judge_reason_name((enum quarantine_reason)r), (int64_t)sums[r]);
+        figures_close(to);
 }
 
 static void
-render_partitions(const struct metrics *metrics, FILE *out)
+put_recently_quarantined(const struct metrics *metrics, struct figures *to)
+{
+        struct recent_event events[RECENT_EVENTS];
+        size_t n = recent_read(&metrics->recent_quarantined, events);
+
+        figures_open_list(to, "recentlyQuarantined");
+        for (size_t i = 0; i < n; i++) {
+                figures_open(to, NULL);
+                figures_number(to, "timeSeconds", events[i].time_s);
+                figures_text(to, "source", events[i].source);
+                figures_text(to, "reason", events[i].outcome);
+                figures_text(to, "detail", events[i].detail);
+                figures_text(to, "deliveryId", events[i].delivery_id);
+                figures_number(to, "partition", events[i].partition);
+                figures_number(to, "offset", events[i].offset);
+                figures_close(to);
+        }
+        figures_close_list(to);
+}
+
+static void
+put_transactions(const struct metrics *metrics, struct figures *to)
+{
+        static const struct figure transactions = {"gatepost_transactions_total", "counter",
+                                                   "Transactions, by result.", "transactions"};
+
+        figures_head(to, &transactions);
+        figures_open(to, transactions.member);
+        figures_sample(to, &transactions, FIGURE_LABELS("result", "committed"),
+                       metrics_get(metrics, METRICS_COMMITTED));
+        figures_sample(to, &transactions, FIGURE_LABELS("result", "aborted"),
+                       metrics_get(metrics, METRICS_ABORTED));
+        figures_close(to);
+}
+
+/* Copy the partitions, so that nothing is written under their lock. The caller frees them. */
+static struct metrics_partition *
+copy_partitions(const struct metrics *metrics, size_t *n)
 {
         pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&metrics->mutex;
+        struct metrics_partition *copy;
 
         pthread_mutex_lock(mutex);
-        exposition_head(out, "gatepost_router_partition_state", "gauge",
-                        "1 for the state of each partition assigned to this router or to none.");
-        for (size_t i = 0; i < metrics->n_partitions; i++)
-                fprintf(out,
-                        "gatepost_router_partition_state{partition=\"%d\",state=\"%s\",cause=\"%s\"} 1\n",
-                        (int)metrics->partitions[i].id, metrics->partitions[i].state,
-                        metrics->partitions[i].cause);
-        exposition_head(out, "gatepost_router_partition_lag_records", "gauge",
-                        "Records not routed yet, by partition.");
-        for (size_t i = 0; i < metrics->n_partitions; i++)
-                fprintf(out, "gatepost_router_partition_lag_records{partition=\"%d\"} %" PRIu64 "\n",
-                        (int)metrics->partitions[i].id, metrics->partitions[i].lag);
-        exposition_head(out, "gatepost_router_partition_restore_records", "gauge",
-                        "Records to be read for the dedup table before the partition is routed.");
-        for (size_t i = 0; i < metrics->n_partitions; i++)
-                fprintf(out, "gatepost_router_partition_restore_records{partition=\"%d\"} %" PRIu64 "\n",
-                        (int)metrics->partitions[i].id, metrics->partitions[i].to_read);
+        *n = metrics->n_partitions;
+        copy = mem_alloc((*n + 1) * sizeof(*copy));
+        if (*n > 0)
+                memcpy(copy, metrics->partitions, *n * sizeof(*copy));
         pthread_mutex_unlock(mutex);
-}
-
-void
-metrics_router_render(const struct metrics *metrics, FILE *out)
-{
-        exposition_head(out, "gatepost_router_lag_records", "gauge",
-                        "Records not routed yet, of the partitions of this router.");
-        fprintf(out, "gatepost_router_lag_records %" PRIu64 "\n", metrics_get(&metrics->lag));
-        exposition_head(out, "gatepost_router_oldest_record_timestamp_seconds", "gauge",
-                        "Since when the oldest record not routed yet can have waited; 0 when there is none.");
-        fprintf(out, "gatepost_router_oldest_record_timestamp_seconds %.3f\n",
-                (double)metrics_get(&metrics->oldest_ms) / 1000);
-        render_partitions(metrics, out);
-        exposition_head(out, "gatepost_deleted_before_routing_total", "counter",
-                        "Records that retention deleted before they were routed.");
-        fprintf(out, "gatepost_deleted_before_routing_total %" PRIu64 "\n",
-                metrics_get(&metrics->deleted.count));
-        exposition_head(out, "gatepost_log_truncations_total", "counter",
-                        "Times that Kafka lost records that had been routed.");
-        fprintf(out, "gatepost_log_truncations_total %" PRIu64 "\n",
-                metrics_get(&metrics->truncations.count));
-        exposition_head(out, "gatepost_partitions_added_total", "counter",
-                        "Partitions that were added to deliveries: a repeat may be published again.");
-        fprintf(out, "gatepost_partitions_added_total %" PRIu64 "\n", metrics_get(&metrics->added.count));
-        exposition_head(out, "gatepost_remembered_ids", "gauge", "Delivery-ids in the dedup tables.");
-        fprintf(out, "gatepost_remembered_ids %" PRIu64 "\n", metrics_get(&metrics->remembered_ids));
-        exposition_head(out, "gatepost_state_files", "gauge", "Files of the dedup tables.");
-        fprintf(out, "gatepost_state_files %" PRIu64 "\n", metrics_get(&metrics->state_files));
-        exposition_head(out, "gatepost_state_bytes", "gauge", "Size of these files.");
-        fprintf(out, "gatepost_state_bytes %" PRIu64 "\n", metrics_get(&metrics->state_bytes));
-        exposition_head(out, "gatepost_state_errors_total", "counter", "Failures to write these files.");
-        fprintf(out, "gatepost_state_errors_total %" PRIu64 "\n", metrics_get(&metrics->state_errors));
+        return copy;
 }
 
 static void
-put_loss(struct status_writer *writer, const char *name, const struct metrics_loss *loss)
+render_partitions(const struct metrics_partition *partitions, size_t n, struct figures *to)
 {
-        json_open_object(writer->json, name);
-        status_writer_count(writer, "count", metrics_get(&loss->count));
-        status_writer_time(writer, "timeSeconds", metrics_get(&loss->time_s));
-        json_close_object(writer->json);
+        static const struct figure
+            state = {"gatepost_router_partition_state", "gauge",
+                     "1 for the state of each partition assigned to this router or to none.", NULL},
+            lag = {"gatepost_router_partition_lag_records", "gauge", "Records not routed yet, by partition.",
+                   NULL},
+            to_read = {"gatepost_router_partition_restore_records", "gauge",
+                       "Records to be read for the dedup table before the partition is routed.", NULL};
+        char id[16];
+
+        figures_head(to, &state);
+        for (size_t i = 0; i < n; i++) {
+                (void)snprintf(id, sizeof(id), "%" PRId32, partitions[i].id);
+                figures_sample(to, &state,
+                               FIGURE_LABELS("partition", id, "state", partitions[i].state, "cause",
+                                             partitions[i].cause),
+                               1);
+        }
+        figures_head(to, &lag);
+        for (size_t i = 0; i < n; i++) {
+                (void)snprintf(id, sizeof(id), "%" PRId32, partitions[i].id);
+                figures_sample(to, &lag, FIGURE_LABELS("partition", id), partitions[i].lag);
+        }
+        figures_head(to, &to_read);
+        for (size_t i = 0; i < n; i++) {
+                (void)snprintf(id, sizeof(id), "%" PRId32, partitions[i].id);
+                figures_sample(to, &to_read, FIGURE_LABELS("partition", id), partitions[i].to_read);
+        }
 }
 
 static void
-put_partitions(struct status_writer *writer)
+put_partition(const struct metrics_partition *partition, struct figures *to)
 {
-        json_open_array(writer->json, "partitions");
-        for (size_t i = 0; i < writer->n_partitions; i++) {
-                json_open_object(writer->json, NULL);
-                json_number(writer->json, "partition", writer->partitions[i].id);
-                status_writer_text(writer, "state", writer->partitions[i].state);
-                status_writer_text(writer, "cause", writer->partitions[i].cause);
-                status_writer_count(writer, "lagRecords", writer->partitions[i].lag);
-                status_writer_count(writer, "restoreRecords", writer->partitions[i].to_read);
-                if (writer->partitions[i].committed < 0)
-                        json_null(writer->json, "committedOffset");
-                else
-                        json_number(writer->json, "committedOffset", writer->partitions[i].committed);
-                json_close_object(writer->json);
-        }
-        json_close_array(writer->json);
+        figures_open(to, NULL);
+        figures_number(to, "partition", partition->id);
+        figures_text(to, "state", partition->state);
+        figures_text(to, "cause", partition->cause);
+        figures_text(to, "reason", partition->reason.text);
+        figures_number(to, "lagRecords", (int64_t)partition->lag);
+        figures_number(to, "restoreRecords", (int64_t)partition->to_read);
+        if (partition->committed < 0)
+                figures_text(to, "committedOffset", NULL);
+        else
+                figures_number(to, "committedOffset", partition->committed);
+        figures_close(to);
+}
+
+static void
+put_partitions(const struct metrics *metrics, struct figures *to)
+{
+        size_t n;
+        struct metrics_partition *partitions = copy_partitions(metrics, &n);
+
+        if (to->text != NULL)
+                render_partitions(partitions, n, to);
+        figures_open_list(to, "partitions");
+        for (size_t i = 0; i < n; i++)
+                put_partition(&partitions[i], to);
+        figures_close_list(to);
+        free(partitions);
+}
+
+/* Without `state`, /status has no such object. */
+static void
+put_state(const struct metrics *metrics, struct figures *to)
+{
+        if (to->json != NULL && metrics->config->state == NULL)
+                return;
+        figures_open(to, "state");
+        metrics_put_value(metrics, METRICS_STATE_FILES, to);
+        metrics_put_value(metrics, METRICS_STATE_BYTES, to);
+        metrics_put_value(metrics, METRICS_STATE_ERRORS, to);
+        figures_close(to);
 }
 
 void
-metrics_router_status(struct status_writer *writer)
+metrics_put_router(const struct metrics *metrics, struct figures *to)
 {
-        const struct metrics *metrics = writer->metrics;
-
-        put_loss(writer, "deletedBeforeRouting", &metrics->deleted);
-        put_loss(writer, "logTruncations", &metrics->truncations);
-        put_loss(writer, "partitionsAdded", &metrics->added);
-        status_writer_count(writer, "lagRecords", metrics_get(&metrics->lag));
-        status_writer_time(writer, "oldestRecordSeconds", metrics_get(&metrics->oldest_ms) / 1000);
-        status_writer_count(writer, "rememberedIds", metrics_get(&metrics->remembered_ids));
-        if (metrics->config->state != NULL) {
-                json_open_object(writer->json, "state");
-                status_writer_count(writer, "files", metrics_get(&metrics->state_files));
-                status_writer_count(writer, "bytes", metrics_get(&metrics->state_bytes));
-                status_writer_count(writer, "errors", metrics_get(&metrics->state_errors));
-                json_close_object(writer->json);
-        }
-        put_partitions(writer);
+        put_events(metrics, to);
+        if (to->text != NULL)
+                render_lookups(metrics, to);
+        put_duplicates(metrics, to);
+        put_quarantined(metrics, to);
+        put_recently_quarantined(metrics, to);
+        metrics_put_value(metrics, METRICS_TESTS, to);
+        put_transactions(metrics, to);
+        metrics_put_histogram(metrics, HISTOGRAM_BATCH_RECORDS, to);
+        metrics_put_histogram(metrics, HISTOGRAM_COMMIT, to);
+        metrics_put_histogram(metrics, HISTOGRAM_DELIVERY, to);
+        metrics_put_value(metrics, METRICS_LAG, to);
+        metrics_put_value(metrics, METRICS_OLDEST_MS, to);
+        put_partitions(metrics, to);
+        metrics_put_value(metrics, METRICS_DELETED, to);
+        metrics_put_value(metrics, METRICS_TRUNCATIONS, to);
+        metrics_put_value(metrics, METRICS_PARTITIONS_ADDED, to);
+        metrics_put_value(metrics, METRICS_REMEMBERED_IDS, to);
+        put_state(metrics, to);
 }

@@ -6,13 +6,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "metrics/figures.h"
 #include "metrics/histogram.h"
 #include "metrics/metrics.h"
 
-/*
- * The inside of struct metrics, for metrics.c, which counts, and for metrics_render.c and metrics_status.c,
- * which read.
- */
+/* The inside of struct metrics, for metrics.c, which counts, and for the files that write the documents. */
 
 /* Written and read by any thread; orders nothing else. */
 typedef _Atomic uint64_t counter;
@@ -32,8 +30,6 @@ struct metrics_source {
         counter duplicates;
         counter quarantined[QUARANTINE_N_REASONS];
         counter found[EVENT_LOOKUP_N], missing[EVENT_LOOKUP_N];
-        /* The same when the newest configuration was applied; for the main thread. */
-        uint64_t found_before[EVENT_LOOKUP_N], missing_before[EVENT_LOOKUP_N];
 };
 
 /* Events of a kind that belong to one source. */
@@ -55,7 +51,6 @@ struct metrics_listener {
         struct metrics_listener *next;
         const char *purpose; /* a constant */
         char *address;
-        const char *opened_by; /* a constant: daemon or manager */
         int has_tls;
 };
 
@@ -67,18 +62,6 @@ struct metrics_clients {
         counter retries;
         counter queued_records;
         counter queued_bytes;
-};
-
-/* How often something was lost, and when last, in seconds since the epoch; 0: never. */
-struct metrics_loss {
-        counter count;
-        counter time_s;
-};
-
-/* The last proxy of a delivery that was no trusted_proxy. */
-struct metrics_proxy {
-        struct address address;
-        int64_t time_s; /* of its last delivery, since the epoch; 0: there was none */
 };
 
 /* The last readings of all histograms, as a ring. For the main thread. */
@@ -95,27 +78,15 @@ struct metrics {
         struct metrics_listener *listeners;
         _Atomic(struct metrics_source *) sources; /* the first is for no source */
         _Atomic(struct metrics_kind *) kinds;
-        counter tests;
-        counter transactions[2]; /* aborted, committed */
+        counter values[METRICS_N_VALUES];
+        counter times_s[METRICS_N_VALUES]; /* of the last metrics_count(), since the epoch; 0: never */
         struct recent recent_refusals;
         struct recent recent_quarantined;
         struct histogram histograms[HISTOGRAM_N];
         struct metrics_window window;
-        counter remembered_ids;
-        counter state_files;
-        counter state_bytes;
-        counter state_errors;
-        counter lag;
-        counter oldest_ms;           /* since the epoch; 0: no record waits */
-        struct metrics_loss deleted; /* records, before they were routed */
-        struct metrics_loss truncations;
-        struct metrics_loss added; /* partitions */
-        pthread_mutex_t mutex;     /* protects the partitions and the proxy */
-        struct metrics_proxy untrusted_proxy;
+        pthread_mutex_t mutex; /* protects the partitions */
         struct metrics_partition *partitions;
         size_t n_partitions;
-        counter kafka_reachable;
-        counter misconfigured; /* topics */
         struct connection_stats connections;
         struct memory_budget *budget;    /* NULL: no receiver runs */
         const struct spool_stats *spool; /* NULL: none */
@@ -124,40 +95,29 @@ struct metrics {
         struct brokers brokers;
         struct metrics_clients clients[CLIENT_N];
         int64_t start_s;
-        int64_t applied_s;                    /* when a configuration was last applied */
-        struct refused_reload refused_reload; /* the last reload, if it was refused */
+        int64_t applied_s;    /* when a configuration was last applied */
+        int64_t refused_s;    /* when the last reload was refused, since the epoch; 0: it was not */
+        struct error refused; /* why */
 };
 
 static inline uint64_t
-metrics_get(const counter *count)
+metrics_read(const counter *count)
 {
         return atomic_load_explicit(count, memory_order_relaxed);
 }
-
-/* Return the option with the pointer of a lookup: key or subject. */
-const char *metrics_lookup_name(size_t lookup);
-
-/* Return the number of events of a kind from all sources. */
-uint64_t metrics_events_of(const struct metrics_kind *kind);
 
 /* Return the reading of a histogram from half a minute ago; zeros when the process is younger. */
 const struct histogram_figures *metrics_window_start(const struct metrics *metrics,
                                                      enum metrics_histogram which);
 
-/* Return the label of a role's Kafka clients, or NULL when this process does not have the role. */
-const char *metrics_client_name(const struct metrics *metrics, enum metrics_client client);
+/* Write a figure that has one value, or a histogram. */
+void metrics_put_value(const struct metrics *metrics, enum metrics_value which, struct figures *to);
+void metrics_put_histogram(const struct metrics *metrics, enum metrics_histogram which, struct figures *to);
 
-/* Write the metrics of the spool, if there is one; of the router's partitions. */
-void metrics_spool_render(const struct metrics *metrics, FILE *out);
-void metrics_router_render(const struct metrics *metrics, FILE *out);
-
-/* A version, by the name of its label in gatepost_build_info; the first is that of this program. */
-struct metrics_version {
-        const char *name;
-        const char *text;
-};
-
-#define METRICS_N_VERSIONS 4
-struct metrics_version metrics_version(size_t i);
+/* Write a part of a document: /status has the configuration alone. */
+void metrics_put_configuration(const struct metrics *metrics, struct figures *to);
+void metrics_put_receiver(const struct metrics *metrics, struct figures *to);
+void metrics_put_router(const struct metrics *metrics, struct figures *to);
+void metrics_put_spool(const struct spool_stats *stats, struct figures *to);
 
 #endif

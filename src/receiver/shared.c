@@ -362,11 +362,11 @@ receiver_shared_refused(struct receiver_shared *shared, const struct receiver_re
 }
 
 void
-receiver_shared_note_proxy(const struct receiver_shared *shared, const struct address *proxy)
+receiver_shared_note_proxy(struct receiver_shared *shared, const struct address *proxy)
 {
         char text[ADDRESS_TEXT_SIZE];
 
-        if (metrics_note_untrusted_proxy(shared->metrics, proxy))
+        if (atomic_exchange(&shared->has_noted_proxy, 1) == 0)
                 log_warning(
                     "deliveries come through a proxy that is no trusted_proxy; X-Forwarded-For is ignored "
                     "proxy=%s remedy=\"set trusted_proxy to it, or to the network of your proxies\"",

@@ -56,6 +56,7 @@ struct receiver_shared {
         struct source_account *accounts; /* a list; the first is for requests to no source */
         struct log_flood append_failed;
         struct log_flood spooling_began, spooling_ended;
+        atomic_int has_noted_proxy;         /* see receiver_shared_note_proxy() */
         atomic_int_fast64_t stale_until_us; /* monotonic; see receiver_shared_may_check_stale() */
 };
 
@@ -114,7 +115,7 @@ void receiver_shared_closed(const struct receiver_shared *shared, enum http_end 
                             const struct address *client);
 
 /* A genuine delivery has come through a proxy that is no trusted_proxy: note it, and log the first one. */
-void receiver_shared_note_proxy(const struct receiver_shared *shared, const struct address *proxy);
+void receiver_shared_note_proxy(struct receiver_shared *shared, const struct address *proxy);
 
 /**
  * receiver_shared_may_check_stale(shared, bytes, now_us):

@@ -114,7 +114,7 @@ tell_truncation(const struct position *position, struct partition *partition, st
                   "first record appended since partition=%" PRId32 " offset=%" PRId64
                   " routed_up_to=%" PRId64,
                   position->partition, position->decide_from, position->decide_from + position->n_cut_off);
-        metrics_count_truncation(metrics);
+        metrics_count(metrics, METRICS_TRUNCATIONS, 1);
 }
 
 /* Note the trouble that keeps the partition without a position. Returns 0. */
@@ -205,10 +205,10 @@ count_deleted(struct assignment *assignment, const struct position *position, st
             "records were deleted before they were routed: the retention is too short partition=%" PRId32
             " from=%" PRId64 " to=%" PRId64,
             position->partition, position->low - position->n_deleted, position->low - 1);
-        metrics_count_deleted(assignment->metrics,
-                              (uint64_t)(partition->counted_to > position->low - position->n_deleted
-                                             ? position->low - partition->counted_to
-                                             : position->n_deleted));
+        metrics_count(assignment->metrics, METRICS_DELETED,
+                      (uint64_t)(partition->counted_to > position->low - position->n_deleted
+                                     ? position->low - partition->counted_to
+                                     : position->n_deleted));
         partition->counted_to = position->low;
 }
 

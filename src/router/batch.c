@@ -250,8 +250,8 @@ batch_count(const struct batch *batch, const struct config *config, struct metri
         for (size_t s = 0; s <= batch->n_sources; s++)
                 metrics_count_decisions(metrics, s < batch->n_sources ? config->sources[s].name : "",
                                         config->topics, &batch->decisions[s]);
-        metrics_count_tests(metrics, batch->n_tests);
-        metrics_count_transaction(metrics, 1);
+        metrics_count(metrics, METRICS_TESTS, batch->n_tests);
+        metrics_count(metrics, METRICS_COMMITTED, 1);
         metrics_observe(metrics, HISTOGRAM_BATCH_RECORDS, batch->n_records, 1);
         receptions_observe(&batch->receptions, clock_now_ms(), metrics);
 }

@@ -170,8 +170,8 @@ report(struct loop *loop)
         loop->reported_ms = now;
         topic_watch_report(&loop->watch, loop->member.consumer, &status);
         table_tend(loop->processor.state, &loop->processor.partitions, &loop->processor.followed);
-        loop->is_lag_shown = status.router.lag > 0;
-        if (status.router.lag == 0 && !loop->processor.is_open && now - loop->troubled_ms >= TROUBLED_FOR_MS)
+        loop->is_lag_shown = status.lag > 0;
+        if (status.lag == 0 && !loop->processor.is_open && now - loop->troubled_ms >= TROUBLED_FOR_MS)
                 loop->troubled = 0;
         if (status.n > 0 && status.n_refused == status.n) {
                 refuse(loop, status.reason.text);

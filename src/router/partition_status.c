@@ -43,13 +43,13 @@ note_reason(struct partition_status *status, const struct partition *partition, 
 }
 
 static void
-add_table(struct metrics_router *router, const struct dedup *dedup)
+add_table(struct partition_status *status, const struct dedup *dedup)
 {
         const struct dedup_files files = dedup_files(dedup);
 
-        router->remembered_ids += dedup_size(dedup);
-        router->state_files += files.n;
-        router->state_bytes += files.bytes;
+        status->remembered_ids += dedup_size(dedup);
+        status->state_files += files.n;
+        status->state_bytes += files.bytes;
 }
 
 static void
@@ -60,23 +60,24 @@ read_one(struct partition_status *status, struct partition *partition, int64_t l
         uint64_t now_ms = (uint64_t)clock_now_ms();
         int64_t waiting_ms = partition_waiting_ms(partition, lag, (int64_t)now_ms);
 
-        *shown =
-            (struct metrics_partition){partition->id,
-                                       partition_state_name(state),
-                                       partition_trouble_name(partition->trouble),
-                                       (uint64_t)lag,
-                                       partition->stage == PARTITION_POSITIONED ? partition->decide_from : -1,
-                                       (uint64_t)partition_to_restore(partition)};
+        *shown = (struct metrics_partition){
+            .id = partition->id,
+            .state = partition_state_name(state),
+            .cause = partition_trouble_name(partition->trouble),
+            .reason = partition->reason,
+            .lag = (uint64_t)lag,
+            .committed = partition->stage == PARTITION_POSITIONED ? partition->decide_from : -1,
+            .to_read = (uint64_t)partition_to_restore(partition),
+        };
         status->to_read += shown->to_read;
         status->n++;
         status->n_routing += state == PARTITION_ROUTING;
         status->n_refused += state == PARTITION_REFUSED;
-        status->router.lag += (uint64_t)lag;
-        if (waiting_ms > 0 &&
-            (status->router.oldest_ms == 0 || now_ms - (uint64_t)waiting_ms < status->router.oldest_ms))
-                status->router.oldest_ms = now_ms - (uint64_t)waiting_ms;
+        status->lag += (uint64_t)lag;
+        if (waiting_ms > 0 && (status->oldest_ms == 0 || now_ms - (uint64_t)waiting_ms < status->oldest_ms))
+                status->oldest_ms = now_ms - (uint64_t)waiting_ms;
         if (partition->dedup != NULL)
-                add_table(&status->router, partition->dedup);
+                add_table(status, partition->dedup);
         note_reason(status, partition, state);
 }
 
@@ -85,14 +86,16 @@ static void
 read_followed(struct partition_status *status, const struct partition *partition,
               struct metrics_partition *shown)
 {
-        *shown = (struct metrics_partition){partition->id,
-                                            partition_state_name(PARTITION_STANDBY),
-                                            partition_trouble_name(partition->trouble),
-                                            0,
-                                            partition->dedup == NULL ? -1 : partition->decide_from,
-                                            (uint64_t)partition_to_restore(partition)};
+        *shown = (struct metrics_partition){
+            .id = partition->id,
+            .state = partition_state_name(PARTITION_STANDBY),
+            .cause = partition_trouble_name(partition->trouble),
+            .reason = partition->reason,
+            .committed = partition->dedup == NULL ? -1 : partition->decide_from,
+            .to_read = (uint64_t)partition_to_restore(partition),
+        };
         if (partition->dedup != NULL)
-                add_table(&status->router, partition->dedup);
+                add_table(status, partition->dedup);
 }
 
 static int
@@ -124,13 +127,14 @@ partition_status_read(struct partition_status *status, const struct partition_li
                         read_followed(status, followed->items[i], &shown[n++]);
         }
         for (size_t i = 0; i < n_unassigned; i++) {
-                shown[n++] = (struct metrics_partition){unassigned[i].partition,
-                                                        partition_state_name(PARTITION_UNASSIGNED),
-                                                        "unassigned",
-                                                        (uint64_t)unassigned[i].waiting,
-                                                        -1,
-                                                        0};
-                status->router.lag += (uint64_t)unassigned[i].waiting;
+                shown[n++] = (struct metrics_partition){
+                    .id = unassigned[i].partition,
+                    .state = partition_state_name(PARTITION_UNASSIGNED),
+                    .cause = "unassigned",
+                    .lag = (uint64_t)unassigned[i].waiting,
+                    .committed = -1,
+                };
+                status->lag += (uint64_t)unassigned[i].waiting;
                 if (status->reason.text[0] == '\0')
                         (void)error_set(&status->reason, "partition %" PRId32 " is assigned to no router",
                                         unassigned[i].partition);
@@ -138,8 +142,12 @@ partition_status_read(struct partition_status *status, const struct partition_li
         status->n_unassigned = n_unassigned;
         qsort(shown, n, sizeof(*shown), by_id);
         metrics_set_partitions(metrics, shown, n);
-        status->router.state_errors = state == NULL ? 0 : state_failures(state);
-        metrics_set_router(metrics, &status->router);
+        metrics_set(metrics, METRICS_LAG, status->lag);
+        metrics_set(metrics, METRICS_OLDEST_MS, status->oldest_ms);
+        metrics_set(metrics, METRICS_REMEMBERED_IDS, status->remembered_ids);
+        metrics_set(metrics, METRICS_STATE_FILES, status->state_files);
+        metrics_set(metrics, METRICS_STATE_BYTES, status->state_bytes);
+        metrics_set(metrics, METRICS_STATE_ERRORS, state == NULL ? 0 : state_failures(state));
         free(shown);
 }
 

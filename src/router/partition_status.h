@@ -14,8 +14,12 @@ struct partition_status {
         size_t n_refused;
         size_t n; /* partitions assigned to this router */
         size_t n_unassigned;
-        struct metrics_router router; /* its lag includes unassigned partitions */
-        uint64_t to_read;             /* records for the dedup tables of those that are being restored */
+        uint64_t lag; /* in records, unassigned partitions included */
+        uint64_t
+            oldest_ms; /* since when a record in the lag can have waited, since the epoch; 0: none does */
+        uint64_t remembered_ids; /* in the dedup tables */
+        uint64_t state_files, state_bytes;
+        uint64_t to_read;    /* records for the dedup tables of those that are being restored */
         struct error reason; /* why not all are routed; empty: no trouble, or they are being restored */
 };
 

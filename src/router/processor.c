@@ -426,7 +426,7 @@ processor_abandon(struct processor *processor)
         int64_t now_ms = clock_monotonic_ms();
 
         if (processor->is_open) {
-                metrics_count_transaction(processor->metrics, 0);
+                metrics_count(processor->metrics, METRICS_ABORTED, 1);
                 transaction_learn(processor->transaction);
                 note_refused(processor);
                 batch_shrink(&processor->batch);

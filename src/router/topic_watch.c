@@ -68,7 +68,8 @@ static void
 note_growth(struct topic_watch *watch, int32_t n)
 {
         if (watch->n_partitions >= 0 && n > watch->n_partitions) {
-                metrics_count_added(watch->processor->metrics, (uint64_t)(n - watch->n_partitions));
+                metrics_count(watch->processor->metrics, METRICS_PARTITIONS_ADDED,
+                              (uint64_t)(n - watch->n_partitions));
                 log_error("partitions were added to %s: for dedup_window from now on, a repeat of an earlier "
                           "delivery may be published again before=%" PRId32 " now=%" PRId32,
                           watch->config->deliveries_topic, watch->n_partitions, n);

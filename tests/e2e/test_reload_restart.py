@@ -1,7 +1,6 @@
 """SIGHUP: options that need a restart are named, and changes that would break a guarantee are refused."""
 
 import json
-import os
 import re
 
 import pytest
@@ -62,44 +61,6 @@ def test_options_that_the_reload_replaces_by_those_in_use_are_reported(daemon):
     del config["receiver"]["max_body"]
     reload(daemon)
     assert awaiting(daemon) == []
-
-
-def test_status_names_each_file_that_was_read_and_when_another_takes_effect(installation):
-    config = installation.config()
-    authority = Authority(config.directory)
-    certificate, key = authority.issue("gateway")
-    config.tls(certificate, key)["receiver"]["tls_client_ca_file"] = authority.certificate
-    config["kafka"].update({"ssl.ca.location": authority.certificate, "ssl.key.password_file": config.secret_file("password", b"unused")})
-    installation.create_topics(config)
-    daemon = installation.start(config)
-
-    def entry(path, read_at):
-        st = os.stat(path)
-        return {"path": str(path), "inode": st.st_ino, "modifiedSeconds": st.st_mtime_ns // 10**9,
-                "modifiedNanoseconds": st.st_mtime_ns % 10**9, "changedSeconds": st.st_ctime_ns // 10**9,
-                "changedNanoseconds": st.st_ctime_ns % 10**9, "readAt": read_at}
-
-    def shown():
-        return sorted(json.loads(daemon.admin("/status").body)["configuration"]["files"], key=lambda each: (each["readAt"], each["path"]))
-
-    def expected():
-        files = (config.directory / f"{daemon.name}.conf", config["source invoicing"]["secret_file"], certificate, key,
-                 authority.certificate)
-        return sorted([*(entry(path, "reload") for path in files), entry(authority.certificate, "start"),
-                       entry(config["kafka"]["ssl.key.password_file"], "start")], key=lambda each: (each["readAt"], each["path"]))
-    assert shown() == expected()
-    at_start = [each for each in shown() if each["readAt"] == "start"]
-    config["source invoicing"]["secret_file"] = config.secret_file("next", b"another secret, after the reload")
-    config["kafka"]["ssl.key.password_file"] = config.secret_file("other", b"another")
-    os.utime(authority.certificate, (1e9, 1e9))
-    reload(daemon)
-    assert [each for each in shown() if each["readAt"] == "start"] == at_start  # librdkafka has not read them again
-    of_reload = lambda files: [each for each in files if each["readAt"] == "reload"]
-    assert of_reload(shown()) == of_reload(expected())
-    before = shown()
-    config["source invoicing"]["kind"] = "no pointer"
-    refused(daemon)
-    assert shown() == before
 
 
 def test_tls_is_not_enabled_by_a_reload(daemon, tmp_path):

@@ -251,7 +251,7 @@ START_TEST(test_lag_includes_unassigned_partitions)
                               metrics);
         ck_assert_uint_eq(status.n, 1);
         ck_assert_uint_eq(status.n_unassigned, 2);
-        ck_assert_uint_eq(status.router.lag, 15);
+        ck_assert_uint_eq(status.lag, 15);
         ck_assert_str_eq(status.reason.text, "partition 4 is assigned to no router");
         ck_assert_uint_eq(status.to_read, 0);
         own->stage = PARTITION_POSITIONED;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "metrics/exposition.h"
+#include "metrics/figures.h"
 #include "metrics/histogram.h"
 #include "suites.h"
 
@@ -88,7 +88,8 @@ START_TEST(test_text_has_bounds_and_sum_in_the_exposed_unit)
         histogram_add(&histogram, 250, 1);
         histogram_add(&histogram, 2000, 1);
         histogram_add(&histogram, 3000, 1);
-        exposition_histogram(out, "wait_seconds", "How long.", &histogram);
+        figures_histogram(&(struct figures){.text = out},
+                          &(struct figure){"wait_seconds", "histogram", "How long.", NULL}, &histogram, NULL);
         ck_assert_int_eq(fclose(out), 0);
         ck_assert_str_eq(text, expected);
         free(text);
@@ -101,9 +102,10 @@ START_TEST(test_label_value_is_escaped)
         size_t len;
         FILE *out = open_memstream(&text, &len);
 
-        exposition_value(out, "a\\b \"c\" \n d\xc3\xa4 \xe4 e");
+        figures_begin_sample(&(struct figures){.text = out}, "n",
+                             FIGURE_LABELS("l", "a\\b \"c\" \n d\xc3\xa4 \xe4 e"));
         ck_assert_int_eq(fclose(out), 0);
-        ck_assert_str_eq(text, "\"a\\\\b \\\"c\\\" \\\\x0a d\xc3\xa4 \\\\xe4 e\"");
+        ck_assert_str_eq(text, "n{l=\"a\\\\b \\\"c\\\" \\\\x0a d\xc3\xa4 \\\\xe4 e\"} ");
         free(text);
 }
 END_TEST
