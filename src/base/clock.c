@@ -65,17 +65,6 @@ clock_sleep_ms(int64_t ms)
                 (void)nanosleep(&duration, NULL);
 }
 
-int64_t
-clock_take_step(struct clock_watch *watch)
-{
-        int64_t ahead_ms = clock_now_ms() - clock_monotonic_ms();
-        int64_t step_ms = watch->is_known ? ahead_ms - watch->ahead_ms : 0;
-
-        watch->ahead_ms = ahead_ms;
-        watch->is_known = 1;
-        return step_ms;
-}
-
 /* Write a number with n digits, then a separator. Return the position after both. */
 static char *
 put_digits(char *text, int value, int n, char after)
@@ -191,28 +180,5 @@ clock_parse_ms(const char *text, size_t len, int64_t *ms)
                 return 0;
         for (size_t i = 0; i < 3 && isdigit((unsigned char)text[20 + i]); i++)
                 *ms += (text[20 + i] - '0') * factors[i];
-        return 0;
-}
-
-int
-clock_parse_zoned_ms(const char *text, size_t len, int64_t *ms)
-{
-        static const size_t zone_len = sizeof("+01:00") - 1;
-        char utc[64];
-        size_t at = len - zone_len;
-        int hours, minutes;
-
-        if (clock_parse_ms(text, len, ms) == 0)
-                return 0;
-        if (len < zone_len || at + 1 > sizeof(utc) || (text[at] != '+' && text[at] != '-') ||
-            text[at + 3] != ':')
-                return -1;
-        hours = digits(text + at + 1, 2);
-        minutes = digits(text + at + 4, 2);
-        memcpy(utc, text, at);
-        utc[at] = 'Z';
-        if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || clock_parse_ms(utc, at + 1, ms) != 0)
-                return -1;
-        *ms -= (text[at] == '+' ? 1 : -1) * INT64_C(60000) * (hours * 60 + minutes);
         return 0;
 }

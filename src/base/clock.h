@@ -30,18 +30,6 @@ int64_t clock_monotonic_ns(void);
 /* Block the calling thread for this long, or until it handles a signal. Return at once if ms is 0 or less. */
 void clock_sleep_ms(int64_t ms);
 
-/* The state of clock_take_step(). Zero-initialise it. */
-struct clock_watch {
-        int64_t ahead_ms; /* wall clock minus monotonic clock */
-        int is_known;
-};
-
-/*
- * Return by how many milliseconds the clock was set since the last call; negative if back. The first call
- * returns 0.
- */
-int64_t clock_take_step(struct clock_watch *watch);
-
 /**
  * clock_format_ms(ms, text), clock_format_s(s, text):
  * Write a time since the epoch as RFC 3339 in UTC, with and without milliseconds: 2026-11-21T03:04:05.678Z.
@@ -59,8 +47,5 @@ int clock_is_utc_timestamp(const char *text, size_t len);
 
 /* Read such a timestamp, truncated to milliseconds. Return 0, or -1 if it is not one. */
 int clock_parse_ms(const char *text, size_t len, int64_t *ms) MUST_CHECK;
-
-/* Likewise with any offset from UTC: 2026-11-21T04:04:05+01:00. */
-int clock_parse_zoned_ms(const char *text, size_t len, int64_t *ms) MUST_CHECK;
 
 #endif

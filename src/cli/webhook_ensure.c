@@ -41,9 +41,8 @@ is_newer(const struct registered_webhook *webhook, const struct registered_webho
         int64_t made_ms, other_ms;
 
         return webhook->created == NULL || other->created == NULL ||
-               clock_parse_zoned_ms(webhook->created, strlen(webhook->created), &made_ms) != 0 ||
-               clock_parse_zoned_ms(other->created, strlen(other->created), &other_ms) != 0 ||
-               made_ms >= other_ms;
+               clock_parse_ms(webhook->created, strlen(webhook->created), &made_ms) != 0 ||
+               clock_parse_ms(other->created, strlen(other->created), &other_ms) != 0 || made_ms >= other_ms;
 }
 
 /* Find the webhook that is right; of several the newest, which has the newest secret. */

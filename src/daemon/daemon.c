@@ -37,8 +37,8 @@ struct daemon {
         struct event *signals;
         struct event *changes; /* readable pipe: another thread has a change for parts_note_changes() */
         struct event *tick;
-        struct event *drain; /* while stopping */
-        struct clock_watch clock;
+        struct event *drain;    /* while stopping */
+        int64_t clock_ahead_ms; /* see read_clocks() */
         int pipe[2];
         int signal_fd;
         int reload_again; /* SIGHUP arrived during a reload */
@@ -130,16 +130,25 @@ on_changes(evutil_socket_t fd, short what, void *arg)
                 end_reload(daemon);
 }
 
+/* Return by how much the clock that can be set is ahead of the one that cannot. */
+static int64_t
+read_clocks(void)
+{
+        return clock_now_ms() - clock_monotonic_ms();
+}
+
 /*
  * Log that the clock was set forward; end the process when it was set back. librdkafka waits by the clock
  * that can be set (cnd_timedwait(3); version 2.12 still does), so its heartbeats and retries would pause for
  * as long, and no call wakes its threads. A restart is safe at any moment.
  */
 static void
-check_clock(struct clock_watch *clock)
+check_clock(int64_t *ahead_ms)
 {
-        int64_t step_ms = clock_take_step(clock);
+        int64_t before_ms = *ahead_ms, step_ms;
 
+        *ahead_ms = read_clocks();
+        step_ms = *ahead_ms - before_ms;
         if (step_ms > CLOCK_STEP_MS)
                 log_warning("clock set forward by_ms=%" PRId64, step_ms);
         if (step_ms >= -CLOCK_STEP_MS)
@@ -158,7 +167,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 
         (void)fd;
         (void)what;
-        check_clock(&daemon->clock);
+        check_clock(&daemon->clock_ahead_ms);
         log_flood_report();
         log_report_lost();
         if (daemon->stopping_since_ms != 0) {
@@ -290,7 +299,7 @@ open_events(struct daemon *daemon, struct error *error)
         (void)event_add(daemon->signals, NULL);
         (void)event_add(daemon->changes, NULL);
         (void)event_add(daemon->tick, &interval);
-        (void)clock_take_step(&daemon->clock);
+        daemon->clock_ahead_ms = read_clocks();
         return 0;
 }
 
