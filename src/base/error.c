@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <openssl/err.h>
 
@@ -26,8 +27,7 @@ error_prefix(struct error *error, const char *format, ...)
         va_start(args, format);
         (void)vsnprintf(error->text, sizeof(error->text), format, args);
         va_end(args);
-        for (len = 0; error->text[len] != '\0'; len++)
-                ;
+        len = strlen(error->text);
         (void)snprintf(error->text + len, sizeof(error->text) - len, ": %s", reason.text);
         return -1;
 }

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,25 +164,18 @@ log_is_on(enum log_level level)
 }
 
 void
-log_text(enum log_level level, const char *format, va_list args)
+log_line(enum log_level level, const char *format, ...)
 {
         char line[LINE_SIZE];
         int prefix;
+        va_list args;
 
         if (!log_is_on(level))
                 return;
         prefix = write_prefix(level, line);
+        va_start(args, format);
         write_line(line, (size_t)prefix,
                    prefix + vsnprintf(line + prefix, sizeof(line) - (size_t)prefix, format, args));
-}
-
-void
-log_line(enum log_level level, const char *format, ...)
-{
-        va_list args;
-
-        va_start(args, format);
-        log_text(level, format, args);
         va_end(args);
 }
 

@@ -1,7 +1,6 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
-#include <stdarg.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -35,7 +34,6 @@ int log_parse_level(const char *name, enum log_level *level) MUST_CHECK;
 int log_is_on(enum log_level level);
 
 void log_line(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
-void log_text(enum log_level level, const char *format, va_list args) PRINTF_LIKE(2, 0);
 
 #define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
