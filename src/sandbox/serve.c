@@ -242,9 +242,8 @@ close_all(struct serve *serve)
         invoices_clear(&sandbox->invoices);
         webhooks_clear(&sandbox->webhooks);
         transport_free(sandbox->deliveries.transport);
-        for (size_t i = 0; i < ARRAY_LEN(serve->signals); i++) {
+        for (size_t i = 0; i < ARRAY_LEN(serve->signals); i++)
                 event_free(serve->signals[i]);
-        }
         event_base_free(serve->base);
 }
 
