@@ -129,26 +129,3 @@ uri_hide_secrets(const char *text)
         return mem_printf("%.*s%s%.*s%s", at == NULL ? 0 : (int)(authority - text), text,
                           at == NULL ? "" : "***", n_rest, rest, rest[n_rest] == '?' ? "?..." : "");
 }
-
-int
-uri_has_usual_port(const char *reference)
-{
-        size_t len;
-        const char *authority = find_authority(reference, &len), *end, *at, *port;
-        unsigned number = 0;
-
-        if (authority == NULL)
-                return 1;
-        end = authority + len;
-        at = memchr(authority, '@', len);
-        at = at == NULL ? authority : at + 1;
-        port = memrchr(at, ':', (size_t)(end - at));
-        if (port == NULL || memchr(port, ']', (size_t)(end - port)) != NULL)
-                return 1;
-        port++;
-        if (port == end || end - port > 5 || *port == '0')
-                return 0;
-        for (; port < end; port++)
-                number = number * 10 + (unsigned)(*port - '0');
-        return number <= 65535;
-}

@@ -24,7 +24,4 @@ int uri_has_userinfo(const char *text);
  */
 char *uri_hide_secrets(const char *text);
 
-/* Return whether a reference has no port, or one from 1 to 65535 without leading zeros (section 3.2.3). */
-int uri_has_usual_port(const char *reference);
-
 #endif

@@ -32,10 +32,8 @@ int
 capture_parse(char *text, struct capture *capture, struct error *error)
 {
         int is_curl = strncmp(text, "> ", 2) == 0 || strstr(text, "\n> ") != NULL;
-        int is_connect = 0; /* the request is for a proxy */
         char *line;
 
-        text += strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
         for (size_t number = 1; (line = strsep(&text, "\n")) != NULL; number++) {
                 int is_blank;
 
@@ -43,13 +41,8 @@ capture_parse(char *text, struct capture *capture, struct error *error)
                         continue;
                 line += is_curl ? 2 : 0;
                 is_blank = line[strspn(line, BLANKS)] == '\0';
-                is_connect |= strncmp(line, "CONNECT ", 8) == 0;
-                if (is_blank && capture->n > 0 && !is_connect)
+                if (is_blank && capture->n > 0)
                         return 0; /* the body follows, or another request */
-                if (is_blank && is_connect) {
-                        capture->n = 0; /* the request itself follows */
-                        is_connect = 0;
-                }
                 if (add_line(capture, line) != 0 && !is_blank && strstr(line, " HTTP/") == NULL)
                         return error_set(error, "line %zu is not a header, `Name: value`", number);
         }

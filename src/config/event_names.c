@@ -23,8 +23,6 @@ check_authority(const char *text, struct error *error)
                                  "not a URI, and it has a @: leave out a user name and password, which would "
                                  "be published in each event, and write other characters as %%NN; the value "
                                  "is not shown because it may contain a secret");
-        if (uri_is_reference(text) && !uri_has_usual_port(text))
-                return error_set(error, "'%.64s' has a port that is not a number from 1 to 65535", text);
         return 0;
 }
 

@@ -230,7 +230,7 @@ def test_certificate_of_a_trusted_authority_is_accepted(tmp_path, authority):
 
 @pytest.mark.parametrize("what", BAD_CERTIFICATES)
 def test_key_is_not_sent_to_a_server_with_an_invalid_certificate(tmp_path, what):
-    with service_with_a_bad_certificate(tmp_path, what) as (service, ca_file, _):
+    with service_with_a_bad_certificate(tmp_path, what) as (service, ca_file):
         client = Client(tmp_path, service.url)
         if ca_file:
             client.config["service"]["ca_file"] = ca_file

@@ -74,7 +74,6 @@ FORMS = {
     "request": lambda headers: "POST /webhooks/invoicing HTTP/1.1\r\nHost: x\r\n" +
                                as_lines(headers).replace("\n", "\r\n") + "\r\n{\"not\": \"a header\"}",
     "curl": as_curl,
-    "mark": lambda headers: "\ufeff\n" + as_lines(headers),
 }
 
 
@@ -99,11 +98,6 @@ def test_first_of_several_requests_is_used(verify):
     one, other = Delivery(BODY), Delivery(BODY, secret=OTHER_SECRET)
     assert verify(as_curl(one.headers()) + as_curl(other.headers()), BODY).returncode == 0
     assert verify(as_curl(other.headers()) + as_curl(one.headers()), BODY).returncode == EX_DATAERR
-
-
-def test_request_to_a_proxy_is_skipped(verify):
-    connect = "> CONNECT gateway:443 HTTP/1.1\n> Host: gateway:443\n> User-Agent: curl\n> \n< HTTP/1.1 200 OK\n< \n"
-    assert verify(connect + as_curl(Delivery(BODY).headers()), BODY).returncode == 0
 
 
 def test_headers_or_body_are_read_from_stdin(offline, config, tmp_path):
@@ -147,12 +141,6 @@ def test_malformed_headers_are_named_and_other_checks_continue(verdict):
     assert {each["field"]: each["message"] for each in result["checks"][0]["violations"]} == {
         "x-invoicing-webhook-id": "is missing",
         "x-invoicing-delivery-id": "must be 1 to 64 letters, digits and hyphens"}
-
-
-def test_repeated_header_is_malformed(verdict):
-    headers = Delivery(BODY).headers()
-    result = verdict(as_lines(headers) + f"X-Invoicing-Timestamp: {signing.now()}\n", BODY)
-    assert result["checks"][0]["violations"] == [{"field": "x-invoicing-timestamp", "message": "must appear once"}]
 
 
 def test_old_delivery_is_stale_now_and_fresh_with_at(verify, verdict):
@@ -234,9 +222,7 @@ def test_cause_is_the_signed_form_of_the_timestamp(verdict, text, cause):
 
 def test_several_causes_are_found_together(verdict):
     causes = verdict(over(BODY, OTHER_SECRET), BODY, "--at", "2025-11-21T03:04:05Z")["causes"]
-    assert len(causes) == 2 and "not signed" in causes[0] and "source other" in causes[1]
-    causes = verdict(over(b"1763694245." + BODY + b"\n", OTHER_SECRET), BODY, "--at", "2025-11-21T03:04:05Z")["causes"]
-    assert len(causes) == 2 and "removed" in causes[0] and "source other" in causes[1]
+    assert causes == ["the timestamp was not signed", "it was signed with the secret of the source other"]
 
 
 @pytest.mark.parametrize("hidden", ["\u200b", "\u00a0", "\ufeff", "\x1b[0m", " "], ids=["zwsp", "nbsp", "bom", "escape", "blank"])
@@ -272,21 +258,9 @@ def test_largest_body_is_processed_within_a_minute(verify):
     assert "cause: the sender has another secret" in verify(signed_as(body, secret=b"not the secret of the tests"), body).stdout
 
 
-def test_too_large_header_file_is_refused_with_the_remedy(verify):
-    done = verify(b"a: b\n" * (4 << 20), BODY)
-    assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and "save only the request" in done.stderr
-
-
 def test_saved_headers_are_text(verify):
     done = verify(as_lines(Delivery(BODY).headers()).encode("utf-16"), BODY)
     assert (done.returncode, done.stdout) == (EX_NOINPUT, "") and "contains a NUL byte" in done.stderr
-
-
-def test_header_continued_on_the_next_line_is_refused(verify):
-    headers = as_lines(Delivery(BODY).headers()).replace("sha256=", "sha256=\n ")
-    done = verify(headers, BODY)
-    assert (done.returncode, done.stdout) == (EX_DATAERR, "")
-    assert "headers: line 2 is not a header" in done.stderr
 
 
 def test_source_is_found_by_its_headers_or_named(verdict):

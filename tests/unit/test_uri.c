@@ -57,33 +57,21 @@ END_TEST
 
 static const struct {
         const char *uri;
-        int has_userinfo, has_usual_port;
+        int has_userinfo;
 } authorities[] = {
-    {"https://invoicing.example/eu", 0, 1},
-    {"https://invoicing.example:1/", 0, 1},
-    {"https://invoicing.example:65535", 0, 1},
-    {"//invoicing.example:65536/", 0, 0},
-    {"https://invoicing.example:0/", 0, 0},
-    {"https://invoicing.example:080/", 0, 0},
-    {"https://invoicing.example:/", 0, 0},
-    {"https://invoicing.example:100000?q", 0, 0},
-    {"http://[::1]/", 0, 1},
-    {"http://[::1]:99999/", 0, 0},
-    {"http://[::1]:443#f", 0, 1},
-    {"http://user@invoicing.example/", 1, 1},
-    {"HTTP://user:80@invoicing.example:0/", 1, 0},
-    {"//:@host", 1, 1},
-    {"https://invoicing.example/@/:0", 0, 1},
-    {"https://invoicing.example?a@b:0", 0, 1},
-    {"mailto:ops@invoicing.example", 0, 1},
-    {"/a:99999", 0, 1},
-    {"x:y:99999", 0, 1},
+    {"https://invoicing.example/eu", 0},
+    {"http://[::1]:443#f", 0},
+    {"http://user@invoicing.example/", 1},
+    {"HTTP://user:80@invoicing.example:0/", 1},
+    {"//:@host", 1},
+    {"https://invoicing.example/@/:0", 0},
+    {"https://invoicing.example?a@b:0", 0},
+    {"mailto:ops@invoicing.example", 0},
 };
 
-START_TEST(test_user_information_and_port_are_those_of_the_authority)
+START_TEST(test_user_information_is_that_of_the_authority)
 {
         ck_assert_int_eq(uri_has_userinfo(authorities[_i].uri), authorities[_i].has_userinfo);
-        ck_assert_int_eq(uri_has_usual_port(authorities[_i].uri), authorities[_i].has_usual_port);
         ck_assert_int_eq(uri_is_reference(authorities[_i].uri), 1);
 }
 END_TEST
@@ -119,8 +107,7 @@ suite_uri(void)
         tcase_add_loop_test(tcase, test_relative_reference_and_uri_with_fragment_are_not_absolute, 0,
                             ARRAY_LEN(relative));
         tcase_add_loop_test(tcase, test_malformed_text_is_neither, 0, ARRAY_LEN(neither));
-        tcase_add_loop_test(tcase, test_user_information_and_port_are_those_of_the_authority, 0,
-                            ARRAY_LEN(authorities));
+        tcase_add_loop_test(tcase, test_user_information_is_that_of_the_authority, 0, ARRAY_LEN(authorities));
         tcase_add_loop_test(tcase, test_user_information_and_query_are_hidden, 0, ARRAY_LEN(hidden));
         suite_add_tcase(suite, tcase);
         return suite;
