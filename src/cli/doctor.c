@@ -7,7 +7,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "base/account.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -62,11 +61,11 @@ static struct {
         int sends_not;
         int is_verbose;
         const char *url;
-        const char *user;
 } args;
 
 struct finding *
-doctor_fail(struct doctor *doctor, int status, const char *subject, const char *format, ...)
+doctor_fail(struct doctor *doctor, int status, const char *subject, const char *remedy, const char *format,
+            ...)
 {
         char text[FINDING_TEXT_SIZE];
         struct finding *finding;
@@ -77,6 +76,8 @@ doctor_fail(struct doctor *doctor, int status, const char *subject, const char *
         va_end(list);
         finding = findings_add(&doctor->findings, FINDING_ERROR, subject, "%s", text);
         finding->status = status;
+        if (remedy != NULL)
+                finding_set_remedy(finding, "%s", remedy);
         return finding;
 }
 
@@ -116,7 +117,7 @@ check_all(struct doctor *doctor)
                 int is_skipped = (steps[i].needs & failed) != 0;
 
                 if (is_skipped)
-                        doctor_note(doctor, FINDING_SKIPPED, NULL, "it needs a step that has failed");
+                        (void)doctor_skip(doctor, NULL, "it needs a step that has failed");
                 else
                         steps[i].check(doctor);
                 if (end_step(doctor, i, first) || is_skipped)
@@ -164,6 +165,7 @@ static void
 print_end(const struct findings *findings, const struct finding *cause)
 {
         size_t n_skipped = findings_count(findings, FINDING_SKIPPED);
+        const char *remedy;
         char *text;
 
         printf("%zu ok", findings_count(findings, FINDING_PASSED));
@@ -175,10 +177,11 @@ print_end(const struct findings *findings, const struct finding *cause)
                 return;
         }
         text = describe(cause);
+        remedy = cause->remedy == NULL ? "gatepost-guide(7), TROUBLESHOOTING" : cause->remedy;
         fputs("cause: ", stdout);
         text_print(stdout, text, strlen(text));
         fputs("; remedy: ", stdout);
-        text_print(stdout, cause->remedy, strlen(cause->remedy));
+        text_print(stdout, remedy, strlen(remedy));
         putchar('\n');
         free(text);
 }
@@ -205,19 +208,17 @@ catch_interrupts(void)
         (void)signal(SIGPIPE, SIG_IGN); /* OpenSSL writes to connections that the other side has closed */
 }
 
-/* Judge files as the daemon's user does. Returns 0, or an exit status after printing why not. */
-static int
-become_user(void)
+static void
+prepare(struct doctor *doctor)
 {
-        struct error error;
-        int result = account_become(args.user, &error);
+        char *unit = command_unit(doctor->file);
 
-        if (result < 0)
-                return command_fail(EX_NOPERM, "%s", error.text);
-        if (result > 0)
-                fprintf(stderr, "gatepost: checking as user %s; --user root for root\n",
-                        args.user == NULL ? ACCOUNT_SERVICE_USER : args.user);
-        return 0;
+        doctor->command = config_command(doctor->file);
+        doctor->start = mem_printf("systemctl start %s; if it does not stay: journalctl -u %s", unit, unit);
+        doctor->reload = mem_printf("systemctl reload %s", unit);
+        doctor->restart = mem_printf("systemctl restart %s", unit);
+        free(unit);
+        catch_interrupts();
 }
 
 static void
@@ -232,20 +233,18 @@ free_doctor(struct doctor *doctor)
         free(doctor->logs);
         free(doctor->sent);
         free(doctor->command);
-        free(doctor->unit);
+        free(doctor->start);
+        free(doctor->reload);
+        free(doctor->restart);
 }
 
 static int
 run(const char *file)
 {
         struct doctor doctor = {.file = file, .url = args.url, .sends = !args.sends_not, .n_routers = -1};
-        int status = become_user();
+        int status;
 
-        if (status != 0)
-                return status;
-        doctor.command = config_command(file);
-        doctor.unit = command_unit(file);
-        catch_interrupts();
+        prepare(&doctor);
         check_all(&doctor);
         if (args.as_json)
                 print_json(&doctor.findings, find_cause(&doctor.findings));
@@ -267,7 +266,6 @@ static const struct command_option options[] = {
     {"no-send", NULL, "send no test delivery", .flag = &args.sends_not},
     {"to", "URL", "send the test delivery to this URL, as the service does (default: the first `listen`)",
      .text = &args.url},
-    {"user", "NAME", "check as this user when run by root (default: gatepost)", .text = &args.user},
     {"verbose", NULL, "also print what is in order", .letter = 'v', .flag = &args.is_verbose},
 };
 
@@ -275,6 +273,7 @@ const struct command doctor_command = {
     .name = "doctor",
     .help = "check the installation step by step",
     .check = check,
+    .becomes_daemon = 1,
     .run_with_file = run,
     COMMAND_OPTIONS(options),
 };

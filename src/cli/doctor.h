@@ -31,8 +31,9 @@ struct doctor_sent {
 
 struct doctor {
         const char *file;
-        char *command;   /* how to call gatepost with the file */
-        char *unit;      /* that runs gatepostd with it */
+        char *command; /* how to call gatepost with the file */
+        /* Remedies: how to start gatepostd with the file, let it read the file, and start it again. */
+        char *start, *reload, *restart;
         const char *url; /* --to, or NULL */
         int sends;       /* test deliveries; not with --no-send */
         struct findings findings;
@@ -52,13 +53,19 @@ struct doctor {
         size_t n_sent;
 };
 
-/* Add a finding that something does not work, with an exit status. The caller sets the remedy. */
-struct finding *doctor_fail(struct doctor *doctor, int status, const char *subject, const char *format, ...)
-    PRINTF_LIKE(4, 5);
+/**
+ * doctor_fail(doctor, status, subject, remedy, format, ...):
+ * Add a finding that something does not work, with an exit status. The subject may be NULL; so may the
+ * remedy, which the caller then sets. Return the finding, valid until the next is added.
+ */
+struct finding *doctor_fail(struct doctor *doctor, int status, const char *subject, const char *remedy,
+                            const char *format, ...) PRINTF_LIKE(5, 6);
 
-/* Add a finding of another level: something works, or was not checked. The subject may be NULL. */
-#define doctor_note(doctor, level, subject, ...) \
-        findings_add(&(doctor)->findings, level, subject, __VA_ARGS__)
+/* Add a finding that something is in order, or was not checked. The subject may be NULL. */
+#define doctor_pass(doctor, subject, ...) \
+        findings_add(&(doctor)->findings, FINDING_PASSED, subject, __VA_ARGS__)
+#define doctor_skip(doctor, subject, ...) \
+        findings_add(&(doctor)->findings, FINDING_SKIPPED, subject, __VA_ARGS__)
 
 /* The steps, in files by what they look at. */
 void doctor_check_configuration(struct doctor *doctor);

@@ -22,28 +22,6 @@
 #define PAUSE_MS 200
 #define TOLERANCE_PART 10 /* a skew above this part of the tolerance is a failure */
 
-/* What an answer of gatepostd means for an installation whose earlier steps have passed. */
-static const struct meaning {
-        const char *code;
-        int status;
-        const char *text;
-        const char *remedy;
-} meanings[] = {
-    {"VALIDATION_ERROR", EX_CONFIG, "it does not find the headers with this header_prefix",
-     "gatepost-guide(7), Deliveries are refused: 400"},
-    {"INVALID_SIGNATURE", EX_CONFIG, "it has another secret, or the body was changed on the way",
-     "gatepost-guide(7), Deliveries are refused: 401"},
-    {"STALE_TIMESTAMP", EX_CONFIG, "its clock differs from this machine's",
-     "synchronise both clocks: timedatectl set-ntp true"},
-    {"FORBIDDEN", EX_CONFIG, "it does not take this webhook_id",
-     "gatepost-guide(7), Deliveries are refused: 403"},
-    {"NOT_FOUND", EX_CONFIG, "no source has the path that it gets",
-     "gatepost-guide(7), Deliveries are refused: 404"},
-    {"UNAVAILABLE", EX_UNAVAILABLE, "it cannot store deliveries now",
-     "gatepost-guide(7), Deliveries are refused: 503"},
-    {NULL, EX_UNAVAILABLE, "gatepostd does not answer so", "see what answers at this URL, and its log"},
-};
-
 /* Choose the URL of a source. Returns 0, or -1 when only gatepostd knows the port. */
 static int
 choose_url(const struct doctor *doctor, const struct config_source *source, struct own_url *to)
@@ -56,35 +34,13 @@ choose_url(const struct doctor *doctor, const struct config_source *source, stru
         return 0;
 }
 
-/* Return the meaning of an answer; the last one if gatepostd does not give it. */
-static const struct meaning *
-find_meaning(const struct http_client_answer *answer)
-{
-        struct error ignored;
-        struct json_value *body = json_tree_parse(answer->body, answer->len, &ignored);
-        const char *code = json_tree_text(json_tree_get(body, "error"), "code");
-        const struct meaning *meaning = meanings;
-
-        while (meaning->code != NULL && (code == NULL || strcmp(code, meaning->code) != 0))
-                meaning++;
-        json_tree_free(body);
-        return meaning;
-}
-
 /* Return whether the receiver has accepted a delivery, and not a server that answers 200 to everything. */
 static int
-is_accepted(const struct test_delivery *delivery)
+is_accepted(const struct test_delivery *delivery, const struct json_value *body)
 {
-        struct error ignored;
-        struct json_value *body =
-            delivery->answer.status != 200
-                ? NULL
-                : json_tree_parse(delivery->answer.body, delivery->answer.len, &ignored);
         const char *id = json_tree_text(body, "deliveryId");
-        int result = id != NULL && strcmp(id, delivery->signing.delivery_id) == 0;
 
-        json_tree_free(body);
-        return result;
+        return delivery->answer.status == 200 && id != NULL && strcmp(id, delivery->signing.delivery_id) == 0;
 }
 
 static void
@@ -102,28 +58,28 @@ add_sent(struct doctor *doctor, const struct config_source *source, const struct
 }
 
 static void
-report_answer(struct doctor *doctor, const struct config_source *source, const char *url,
-              const struct test_delivery *delivery)
+judge_answer(struct doctor *doctor, const struct config_source *source, const char *url,
+             const struct test_delivery *delivery)
 {
-        const struct meaning *meaning;
+        int status = delivery->answer.status;
+        struct error ignored;
+        struct json_value *body = json_tree_parse(delivery->answer.body, delivery->answer.len, &ignored);
+        const struct json_value *refusal = json_tree_get(body, "error");
+        const char *code = json_tree_text(refusal, "code"), *message = json_tree_text(refusal, "message");
 
-        if (!delivery->has_answer) {
-                finding_set_remedy(doctor_fail(doctor, EX_UNAVAILABLE, url, "%s", delivery->error.text),
-                                   "gatepost-guide(7), Deliveries are refused");
-                return;
-        }
-        if (is_accepted(delivery)) {
+        if (is_accepted(delivery, body)) {
                 add_sent(doctor, source, delivery);
-                doctor_note(doctor, FINDING_PASSED, url, "answered 200 in %" PRId64 " ms",
-                            delivery->answered_ms - delivery->sent_ms);
-                return;
+                doctor_pass(doctor, url, "answered 200");
+        } else if (code == NULL || message == NULL || !answer_has_code(status, code)) {
+                doctor_fail(doctor, EX_UNAVAILABLE, url, "see what answers at this URL, by its log",
+                            "answered %d, but not as gatepostd does", status);
+        } else {
+                doctor_fail(doctor, status < 500 ? EX_CONFIG : EX_UNAVAILABLE, url,
+                            "gatepost-guide(7), Deliveries are refused",
+                            "a delivery of [source %s] is answered %d %s: %s", source->name, status, code,
+                            message);
         }
-        meaning = find_meaning(&delivery->answer);
-        finding_set_remedy(doctor_fail(doctor, meaning->status, url,
-                                       "a delivery of [source %s] is answered %d%s%s: %s", source->name,
-                                       delivery->answer.status, meaning->code == NULL ? "" : " ",
-                                       meaning->code == NULL ? "" : meaning->code, meaning->text),
-                           "%s", meaning->remedy);
+        json_tree_free(body);
 }
 
 static void
@@ -134,15 +90,15 @@ try_source(struct doctor *doctor, const struct config_source *source)
         char *shown;
 
         if (choose_url(doctor, source, &to) != 0) {
-                doctor_note(doctor, FINDING_SKIPPED, source->name,
-                            "only gatepostd knows its port; use --to URL");
+                doctor_skip(doctor, source->name, "only gatepostd knows its port; use --to URL");
                 return;
         }
         shown = uri_hide_secrets(to.url);
-        if (test_delivery_send(source, &to, &delivery) != 0)
-                (void)doctor_fail(doctor, EX_OSERR, shown, "%s", delivery.error.text);
+        if (test_delivery_send(source, &to, &delivery) == 0 && delivery.has_answer)
+                judge_answer(doctor, source, shown, &delivery);
         else
-                report_answer(doctor, source, shown, &delivery);
+                doctor_fail(doctor, EX_UNAVAILABLE, shown, "gatepost-guide(7), Deliveries are refused", "%s",
+                            delivery.error.text);
         test_delivery_clear(&delivery);
         free(shown);
         free(to.url);
@@ -169,22 +125,19 @@ void
 doctor_check_delivery(struct doctor *doctor)
 {
         const struct config *config = doctor->config;
-        const struct config_source *only = NULL;
+        int has_path = doctor->url != NULL && receiver_url_has_path(doctor->url);
+        const struct config_source *only = has_path ? receiver_url_source(config, doctor->url) : NULL;
         const char *obstacle = find_obstacle(doctor);
 
         if (obstacle != NULL) {
-                doctor_note(doctor, FINDING_SKIPPED, NULL, "%s", obstacle);
+                doctor_skip(doctor, NULL, "%s", obstacle);
                 return;
         }
-        if (doctor->url != NULL && receiver_url_has_path(doctor->url)) {
-                only = receiver_url_source(config, doctor->url);
-                if (only == NULL) {
-                        finding_set_remedy(doctor_fail(doctor, EX_USAGE, "--to",
-                                                       "no source has a path with which this URL ends"),
-                                           "end it with the path of a source, such as %s",
-                                           config->sources[0].path);
-                        return;
-                }
+        if (has_path && only == NULL) {
+                finding_set_remedy(doctor_fail(doctor, EX_USAGE, "--to", NULL,
+                                               "no source has a path with which this URL ends"),
+                                   "end it with the path of a source, such as %s", config->sources[0].path);
+                return;
         }
         for (size_t s = 0; s < config->n_sources; s++) {
                 if (only == NULL || only == &config->sources[s])
@@ -261,42 +214,44 @@ repeat(int (*question)(struct doctor *doctor, struct error *error), struct docto
         return result;
 }
 
+static void
+report_unrouted(struct doctor *doctor, int is_found)
+{
+        const char *topic = doctor->config->deliveries_topic;
+
+        if (!is_found)
+                doctor_fail(doctor, EX_UNAVAILABLE, topic,
+                            "gatepost-guide(7), Events are missing or repeated",
+                            "a test delivery was accepted, but is not in the topic after 30 s");
+        else if (doctor->n_routers == 0)
+                doctor_fail(doctor, EX_UNAVAILABLE, topic, doctor->start, "no router is in the group %s",
+                            doctor->config->group);
+        else
+                doctor_fail(doctor, EX_UNAVAILABLE, topic,
+                            "gatepost-guide(7), Events are missing or repeated",
+                            "no router has passed a test delivery within 30 s");
+}
+
 void
 doctor_check_router(struct doctor *doctor)
 {
-        const char *topic = doctor->config->deliveries_topic;
         int64_t until_ms = clock_monotonic_ms() + ROUTER_TIMEOUT_MS;
         int is_found, is_passed = 0;
         struct error error;
 
-        if (doctor->n_sent == 0)
-                return;
-        if (doctor->n_logs == 0) {
-                doctor_note(doctor, FINDING_SKIPPED, topic,
-                            "it cannot be read, so the delivery is not followed");
+        if (doctor->n_sent == 0 || doctor->n_logs == 0) {
+                doctor_skip(doctor, NULL, "no test delivery can be followed");
                 return;
         }
         is_found = repeat(find_records, doctor, until_ms, &error);
         if (is_found > 0)
                 is_passed = repeat(are_passed, doctor, until_ms, &error);
         if (is_found < 0 || is_passed < 0)
-                doctor_note(doctor, FINDING_SKIPPED, topic, "%s", error.text);
-        else if (is_found == 0)
-                finding_set_remedy(doctor_fail(doctor, EX_UNAVAILABLE, topic,
-                                               "accepted, but not there after %d s",
-                                               ROUTER_TIMEOUT_MS / 1000),
-                                   "gatepost-guide(7), Events are missing or repeated");
-        else if (is_passed == 0 && doctor->n_routers == 0)
-                finding_set_remedy(doctor_fail(doctor, EX_UNAVAILABLE, topic, "no router is in the group %s",
-                                               doctor->config->group),
-                                   "start the router: systemctl start %s", doctor->unit);
+                doctor_skip(doctor, NULL, "%s", error.text);
         else if (is_passed == 0)
-                finding_set_remedy(doctor_fail(doctor, EX_UNAVAILABLE, topic,
-                                               "no router has passed a test delivery within %d s",
-                                               ROUTER_TIMEOUT_MS / 1000),
-                                   "gatepost-guide(7), Events are missing or repeated");
+                report_unrouted(doctor, is_found);
         else
-                doctor_note(doctor, FINDING_PASSED, topic, "routed");
+                doctor_pass(doctor, doctor->config->deliveries_topic, "the test deliveries are routed");
 }
 
 /* Return the broker's clock less this machine's, beyond what the time of a request explains. */
@@ -311,25 +266,24 @@ skew_of(const struct doctor_sent *sent)
 void
 doctor_check_clock(struct doctor *doctor)
 {
-        for (size_t i = 0; i < doctor->n_sent; i++) {
-                const struct doctor_sent *sent = &doctor->sent[i];
-                int64_t skew_ms = sent->appended_ms == 0 ? 0 : skew_of(sent);
-                uint64_t size_ms = (uint64_t)(skew_ms < 0 ? -skew_ms : skew_ms);
-                char size[NUMBER_TEXT_SIZE];
+        const struct doctor_sent *sent = doctor->sent;
+        char size[NUMBER_TEXT_SIZE];
+        int64_t skew_ms;
+        uint64_t size_ms;
 
-                if (sent->appended_ms == 0)
-                        continue;
-                if (size_ms <= sent->source->tolerance_ms / TOLERANCE_PART) {
-                        doctor_note(doctor, FINDING_PASSED, NULL, "it fits the broker's");
-                        return;
-                }
-                (void)number_format_duration(size_ms / 1000 * 1000, size);
-                finding_set_remedy(
-                    doctor_fail(
-                        doctor, EX_UNAVAILABLE, NULL,
-                        "this machine's is %s %s the broker's: genuine deliveries may be refused as stale",
-                        size, skew_ms < 0 ? "ahead of" : "behind"),
-                    "synchronise the clocks of both machines: timedatectl set-ntp true");
+        if (doctor->n_sent == 0 || sent->appended_ms == 0) {
+                doctor_skip(doctor, NULL, "the broker's clock is not known");
                 return;
         }
+        skew_ms = skew_of(sent);
+        size_ms = (uint64_t)(skew_ms < 0 ? -skew_ms : skew_ms);
+        if (size_ms <= sent->source->tolerance_ms / TOLERANCE_PART) {
+                doctor_pass(doctor, NULL, "this machine's fits the broker's");
+                return;
+        }
+        (void)number_format_duration(size_ms / 1000 * 1000, size);
+        doctor_fail(doctor, EX_UNAVAILABLE, NULL,
+                    "synchronise the clocks of both machines: timedatectl set-ntp true",
+                    "this machine's is %s %s the broker's: genuine deliveries may be refused as stale", size,
+                    skew_ms < 0 ? "ahead of" : "behind");
 }

@@ -1,6 +1,5 @@
 #include "cli/doctor.h"
 
-#include <stdio.h>
 #include <sysexits.h>
 
 #include "cli/receiver_url.h"
@@ -21,31 +20,27 @@ check_source(struct doctor *doctor, const struct config_source *source, const st
                 if (receiver_url_source(doctor->config, webhook->url) != source)
                         continue;
                 if (source->n_webhook_ids == 0 || config_lists_webhook(source, webhook->id)) {
-                        doctor_note(doctor, FINDING_PASSED, source->name, "webhook %s leads here",
-                                    webhook->id);
+                        doctor_pass(doctor, source->name, "webhook %s leads here", webhook->id);
                         return;
                 }
                 refused = webhook->id;
         }
         if (refused != NULL)
-                finding_set_remedy(
-                    doctor_fail(doctor, EX_CONFIG, source->name,
-                                "webhook %s leads here, but its deliveries are refused: webhook_id "
-                                "has another",
-                                refused),
-                    "add webhook_id = %s to [source %s] of %s", refused, source->name, doctor->file);
+                finding_set_remedy(doctor_fail(doctor, EX_CONFIG, source->name, NULL,
+                                               "webhook %s leads here, but is none of webhook_id", refused),
+                                   "add webhook_id = %s to [source %s] of %s", refused, source->name,
+                                   doctor->file);
         else
-                finding_set_remedy(doctor_note(doctor, FINDING_WARNING, source->name,
-                                               "no webhook of the service has a URL that ends with %s",
-                                               source->path),
-                                   "%s subscriptions list; unless a proxy changes the path, register one: "
-                                   "gatepost(1), SUBSCRIPTIONS",
-                                   doctor->command);
+                finding_set_remedy(
+                    findings_add(&doctor->findings, FINDING_WARNING, source->name,
+                                 "no webhook of the service has a URL that ends with %s", source->path),
+                    "unless a proxy changes the path, register one: gatepost(1), SUBSCRIPTIONS");
 }
 
 void
 doctor_check_service(struct doctor *doctor)
 {
+        static const char correct[] = "correct [service] of the configuration";
         struct service_failure failure;
         struct webhooks webhooks;
         struct service *service;
@@ -56,14 +51,13 @@ doctor_check_service(struct doctor *doctor)
                 return;
         service = service_open(doctor->config, TIMEOUT_MS, &status, &error);
         if (service == NULL) {
-                finding_set_remedy(doctor_fail(doctor, status, "[service]", "%s", error.text),
-                                   "correct [service] of %s", doctor->file);
+                doctor_fail(doctor, status, "[service]", correct, "%s", error.text);
                 return;
         }
         status = webhook_list(service, &webhooks, &failure);
         if (status != 0)
-                finding_set_remedy(doctor_fail(doctor, status, "[service]", "%s", failure.reason.text), "%s",
-                                   failure.remedy == NULL ? "do what its message says" : failure.remedy);
+                doctor_fail(doctor, status, "[service]", failure.remedy == NULL ? correct : failure.remedy,
+                            "%s", failure.reason.text);
         for (size_t s = 0; s < doctor->config->n_sources && status == 0; s++)
                 check_source(doctor, &doctor->config->sources[s], &webhooks);
         webhook_list_clear(&webhooks);

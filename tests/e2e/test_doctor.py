@@ -91,11 +91,6 @@ def test_all_errors_of_the_file_are_printed(offline):
 # Kafka
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authority"), days=90)
-
-
-@pytest.fixture(scope="module")
 def secured(authority):
     with Cluster(secured=authority.issue_joined("broker", names="IP:127.0.0.1"), passwords={"gatepost": PASSWORD}) as cluster:
         yield cluster

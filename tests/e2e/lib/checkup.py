@@ -6,6 +6,7 @@ import shlex
 
 import pytest
 
+from authority import Authority
 from signing import SECRET
 
 EX_USAGE, EX_UNAVAILABLE, EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 64, 69, 75, 77, 78
@@ -79,6 +80,11 @@ def status_of(daemon):
 
 
 # Fixtures
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"), days=90)
+
 
 @pytest.fixture
 def stopped(installation):
