@@ -203,7 +203,7 @@ check_members(struct doctor *doctor)
         if (rd_kafka_list_groups(doctor->client, doctor->config->group, &list, TIMEOUT_MS) != 0)
                 return;
         group = list->group_cnt == 1 && list->groups[0].err == 0 ? &list->groups[0] : NULL;
-        doctor->n_routers = group == NULL ? -1 : 0;
+        doctor->n_routers = list->group_cnt == 1 && group == NULL ? -1 : 0;
         for (int i = 0; group != NULL && i < group->member_cnt; i++) {
                 const struct rd_kafka_group_member_info *member = &group->members[i];
 
