@@ -63,13 +63,6 @@ usage(FILE *out)
               out);
 }
 
-static int
-misused(const char *option, const char *reason)
-{
-        fprintf(stderr, "gatepost-sandbox fire: --%s: %s\n", option, reason);
-        return EX_USAGE;
-}
-
 /* Split the comma-separated list of kinds. */
 static int
 set_kinds(struct fire_plan *plan, const char *text, struct error *error)
@@ -148,8 +141,10 @@ parse(int argc, char **argv, struct fire_plan *plan)
                 }
                 if (option == '?')
                         return EX_USAGE;
-                if (set_option(plan, option, optarg, &error) != 0)
-                        return misused(known[index].name, error.text);
+                if (set_option(plan, option, optarg, &error) != 0) {
+                        fprintf(stderr, "gatepost-sandbox fire: --%s: %s\n", known[index].name, error.text);
+                        return EX_USAGE;
+                }
         }
         if (optind == argc && plan->url != NULL && plan->secret_file != NULL)
                 return -1;

@@ -14,8 +14,6 @@ fire_report_add(struct fire_report *report, int status, int forged, int64_t late
 {
         int accepted = status / 100 == 2;
 
-        if (status < 0 || status > FIRE_REPORT_STATUS_MAX)
-                status = FIRE_REPORT_STATUS_MAX;
         report->answers[status]++;
         if (status == 0 || status / 100 == 5)
                 report->n_failed++;

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FIRE_REPORT_STATUS_MAX 599
+#define FIRE_REPORT_STATUS_MAX 999
 
 /* The deliveries that were sent and their answers. Initialize with zeros. */
 struct fire_report {
@@ -21,7 +21,7 @@ struct fire_report {
         char reason[256]; /* why the first unanswered delivery got no answer */
 };
 
-/* Count a finished delivery. status is 0 if there was no answer; then reason says why. */
+/* Count a finished delivery. status is at most 999, and 0 if there was no answer; then reason says why. */
 void fire_report_add(struct fire_report *report, int status, int forged, int64_t latency_us,
                      const char *reason);
 

@@ -48,7 +48,6 @@ usage(FILE *out)
         fputs("usage: gatepost-sandbox [OPTION]...\n"
               "       gatepost-sandbox fire --to URL --secret-file FILE [OPTION]...\n"
               "Simulate the invoicing service: its API, its tax authority, and its signed deliveries.\n"
-              "Runs in the foreground.\n"
               "With fire, send signed deliveries to a receiver instead: see gatepost-sandbox fire --help.\n\n"
               "  --listen ADDR:PORT  address to listen on (default: " DEFAULT_LISTEN
               "); port 0 picks a free port\n"
@@ -63,13 +62,6 @@ usage(FILE *out)
               "  -h, --help          show this help and exit\n"
               "  -V, --version       show the version and exit\n",
               out);
-}
-
-static int
-misused(const char *option, const struct error *error)
-{
-        fprintf(stderr, "gatepost-sandbox: --%s: %s\n", option, error->text);
-        return EX_USAGE;
 }
 
 static int
@@ -132,8 +124,10 @@ parse(int argc, char **argv, struct serve_options *options)
                 }
                 if (option == '?')
                         return EX_USAGE;
-                if (set_option(options, option, optarg, &error) != 0)
-                        return misused(known[index].name, &error);
+                if (set_option(options, option, optarg, &error) != 0) {
+                        fprintf(stderr, "gatepost-sandbox: --%s: %s\n", known[index].name, error.text);
+                        return EX_USAGE;
+                }
         }
         if (optind == argc)
                 return -1;
