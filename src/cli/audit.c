@@ -165,6 +165,7 @@ run_plan(const struct audit_plan *plan)
         digest_free(audit->digest);
         tally_free(audit->tally);
         free(audit->exceptions);
+        free(audit->released);
         free(audit->partitions);
         free(audit->topics);
         free(audit);

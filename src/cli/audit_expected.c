@@ -17,8 +17,10 @@
 
 /*
  * What must have been published: deliveries are decided again by the router's code, from the log alone. The
- * log does not show which deliveries no topic took, or failed verification. For these exceptions the audit
- * reads quarantine first, and expects the record that it finds there.
+ * log does not show which deliveries no topic took, or failed verification, or were quarantined by a
+ * configuration that was changed before they were released. For these exceptions the audit reads quarantine
+ * first, and expects the record that it finds there. A release is a delivery of its own, which the audit
+ * decides like any other.
  */
 
 /* The state that the router decides by. */
@@ -33,7 +35,11 @@ struct audit_decider {
 const char *
 audit_expected_exception_name(enum audit_exception_reason reason)
 {
-        return reason == AUDIT_UNPUBLISHABLE ? judge_reason_name(QUARANTINE_UNPUBLISHABLE) : "unverified";
+        static const char *const names[] = {[AUDIT_UNPUBLISHABLE] = "unpublishable",
+                                            [AUDIT_UNVERIFIED] = "unverified",
+                                            [AUDIT_RELEASED] = "released"};
+
+        return names[reason];
 }
 
 static int
@@ -43,41 +49,55 @@ digest_content(struct digest *digest, struct span key, struct span value,
         return digest_begin(digest, "", key, value) != 0 ? -1 : digest_end(digest, bytes);
 }
 
-/*
- * Return the enum audit_exception_reason of a record of quarantine, AUDIT_N_EXCEPTIONS for any other reason.
- */
-static size_t
+/* Return why a record of quarantine may be an exception: because it was released, if for no other reason. */
+static enum audit_exception_reason
 find_reason(const rd_kafka_message_t *message)
 {
         struct span reason = message_header(message, RECORD_REASON);
+        enum audit_exception_reason r = 0;
 
-        for (size_t r = 0; r < AUDIT_N_EXCEPTIONS; r++) {
-                const char *name = audit_expected_exception_name((enum audit_exception_reason)r);
+        for (; r < AUDIT_RELEASED; r++) {
+                const char *name = audit_expected_exception_name(r);
 
                 if (reason.len == strlen(name) && memcmp(reason.data, name, reason.len) == 0)
-                        return r;
+                        break;
         }
-        return AUDIT_N_EXCEPTIONS;
+        return r;
+}
+
+/* Note the record that a marker names as released. */
+static void
+add_released(struct audit *audit, const rd_kafka_message_t *message)
+{
+        struct release_id id;
+
+        if (release_id_parse(message_header(message, RECORD_RELEASED), &id) != 0)
+                return;
+        audit->released = mem_resize(audit->released, audit->n_released + 1, sizeof(*audit->released));
+        audit->released[audit->n_released++] = id;
 }
 
 static enum range_answer
 on_quarantined(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
         struct audit *audit = arg;
-        size_t reason = find_reason(message), n = audit->n_exceptions;
+        size_t n = audit->n_exceptions;
         struct span key = {message->key, message->key_len}, value = {message->payload, message->len};
         struct audit_exception *exception;
 
         (void)index;
         terminal_progress_step(&audit->progress);
-        if (reason == AUDIT_N_EXCEPTIONS)
+        if (message_is_marker(message)) {
+                add_released(audit, message);
                 return RANGE_GO_ON;
+        }
         /* The array has room for 0 or a power of two. */
         if ((n & (n - 1)) == 0)
                 audit->exceptions =
                     mem_resize(audit->exceptions, n == 0 ? 1 : 2 * n, sizeof(*audit->exceptions));
         exception = &audit->exceptions[n];
-        exception->reason = (enum audit_exception_reason)reason;
+        exception->reason = find_reason(message);
+        exception->id = (struct release_id){message->partition, message->offset};
         if (release_place_parse(message_header(message, RECORD_PARTITION),
                                 message_header(message, RECORD_OFFSET), &exception->place) != 0)
                 return RANGE_GO_ON;
@@ -88,6 +108,31 @@ on_quarantined(const rd_kafka_message_t *message, size_t index, struct error *er
         }
         audit->n_exceptions++;
         return RANGE_GO_ON;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+        return release_id_compare(a, b);
+}
+
+/* Keep the records that were released, or that are exceptions for another reason. */
+static void
+drop_others(struct audit *audit)
+{
+        size_t n = 0;
+
+        if (audit->n_released > 0)
+                qsort(audit->released, audit->n_released, sizeof(*audit->released), compare_ids);
+        for (size_t i = 0; i < audit->n_exceptions; i++) {
+                const struct audit_exception *exception = &audit->exceptions[i];
+
+                if (exception->reason != AUDIT_RELEASED ||
+                    (audit->n_released > 0 && bsearch(&exception->id, audit->released, audit->n_released,
+                                                      sizeof(exception->id), compare_ids) != NULL))
+                        audit->exceptions[n++] = *exception;
+        }
+        audit->n_exceptions = n;
 }
 
 static int
@@ -112,6 +157,7 @@ audit_expected_read_exceptions(struct audit *audit)
         terminal_progress_end(&audit->progress);
         if (result != RANGE_DONE)
                 return kafka_access_status(result, &error);
+        drop_others(audit);
         if (audit->n_exceptions > 0)
                 qsort(audit->exceptions, audit->n_exceptions, sizeof(*audit->exceptions), compare_places);
         return 0;

@@ -149,7 +149,6 @@ print_limits(const struct audit *audit)
 {
         const struct audit_partition *all = &audit->deliveries;
         uint64_t n_others = audit->total.n_read - count_found(&audit->total);
-        uint64_t n_gaps = audit_count_gaps(audit);
 
         print_deleted(audit);
         print_waiting(audit, "committed an offset for", is_uncommitted);
@@ -175,11 +174,6 @@ print_limits(const struct audit *audit)
                         " published records, because their deliveries are older than those that were "
                         "compared\n",
                         audit->total.n_older);
-        if (n_gaps > 0)
-                fprintf(stderr,
-                        "without a record: %" PRIu64
-                        " offsets of %s: transaction markers, aborted or compacted records\n",
-                        n_gaps, audit->plan->config->deliveries_topic);
         if (n_others > 0)
                 fprintf(stderr,
                         "gatepost audit: %" PRIu64

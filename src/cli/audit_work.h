@@ -22,16 +22,18 @@
 /* Deliveries that wait for longer wait for a router that does not run. */
 #define AUDIT_MAX_WAIT_MS INT64_C(300000)
 
-/* Reasons for quarantine that the audit cannot recompute; it accepts such records of quarantine. */
+/* Why the audit accepts a record of quarantine whatever it would decide itself. */
 enum audit_exception_reason {
         AUDIT_UNPUBLISHABLE, /* no topic takes the delivery; the record has no value */
         AUDIT_UNVERIFIED,    /* its signature is wrong by the secrets that the router had */
+        AUDIT_RELEASED,      /* it was released since, maybe because the configuration was changed */
         AUDIT_N_EXCEPTIONS,
 };
 
 /* A record of quarantine with such a reason. */
 struct audit_exception {
         struct release_id place; /* of the delivery */
+        struct release_id id;    /* of the record */
         enum audit_exception_reason reason;
         uint8_t content[DIGEST_FINGERPRINT_SIZE];     /* of key and value */
         uint8_t fingerprint[DIGEST_FINGERPRINT_SIZE]; /* of the whole record */
@@ -76,6 +78,8 @@ struct audit {
         uint64_t n_excepted[AUDIT_N_EXCEPTIONS];
         struct audit_exception *exceptions; /* sorted by place */
         size_t n_exceptions;
+        struct release_id *released; /* the records that markers name, sorted */
+        size_t n_released;
         struct audit_example examples[AUDIT_MAX_EXAMPLES];
         size_t n_examples;
 };

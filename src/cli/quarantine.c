@@ -7,13 +7,28 @@
 #include <sysexits.h>
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/kafka_access.h"
+#include "cli/terminal.h"
 #include "kafka/message.h"
+#include "kafka/offsets.h"
 #include "model/judge.h"
+
+/* A release that was read: a marker, or the record that a release became. */
+struct quarantine_marker {
+        struct release_id released;
+        int64_t timestamp_ms;
+        char *key;
+        size_t key_len;
+};
+
+struct quarantine_reading {
+        struct quarantine *quarantine;
+        struct terminal_progress progress;
+        size_t capacity; /* of the records */
+};
 
 int
 quarantine_parse_reason(const char *text, struct quarantine_query *query, struct error *error)
@@ -59,18 +74,182 @@ quarantine_add_id(const char *text, struct quarantine_query *query, struct error
         return 0;
 }
 
+/* Check that a queried record can exist. Returns 0, or an exit status after printing the reason. */
 static int
-compare_with_record(const void *id, const void *record)
+check_id(const struct quarantine *quarantine, const struct release_id *id)
 {
-        return release_id_compare(id, &((const struct quarantine_record *)record)->id);
+        const char *topic = quarantine->config->quarantine_topic;
+        char text[RELEASE_ID_SIZE];
+        const struct range *range;
+
+        (void)release_id_format(id, text);
+        if ((size_t)id->partition >= quarantine->n_ranges)
+                return command_fail(EX_NOINPUT, "there is no record %s: the last partition of %s is %zu",
+                                    text, topic, quarantine->n_ranges - 1);
+        range = &quarantine->ranges[id->partition];
+        if (id->offset < range->from)
+                return command_fail(EX_NOINPUT,
+                                    "the record %s was deleted by retention: partition %" PRId32
+                                    " of %s now begins at offset %" PRId64,
+                                    text, id->partition, topic, range->from);
+        if (id->offset >= range->to)
+                return command_fail(EX_NOINPUT,
+                                    "there is no record %s: partition %" PRId32
+                                    " of %s ends before offset %" PRId64,
+                                    text, id->partition, topic, range->to);
+        return 0;
 }
 
-struct quarantine_record *
-quarantine_find(const struct quarantine *quarantine, const struct release_id *id)
+/* Find the ranges of the topic, and check that the queried IDs are in them. */
+static int
+find_ranges(struct quarantine *quarantine)
 {
-        return quarantine->n == 0 ? NULL
-                                  : bsearch(id, quarantine->records, quarantine->n,
-                                            sizeof(*quarantine->records), compare_with_record);
+        const struct quarantine_query *query = quarantine->query;
+        struct error error;
+        struct offsets *offsets = offsets_new(quarantine->config, query->bootstrap, &error);
+        int status = 0;
+
+        if (offsets == NULL)
+                return command_fail(EX_CONFIG, "%s", error.text);
+        if (offsets_stable_ranges(offsets, quarantine->config->quarantine_topic, &quarantine->ranges,
+                                  &quarantine->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
+                status = kafka_access_fail(offsets_is_denied(offsets), error.text);
+        for (size_t i = 0; i < query->n_ids && status == 0; i++)
+                status = check_id(quarantine, &query->ids[i]);
+        offsets_free(offsets);
+        return status;
+}
+
+static char *
+copy_header(const rd_kafka_message_t *message, const char *name)
+{
+        struct span value = message_header(message, name);
+
+        return value.data == NULL ? NULL : mem_strndup(value.data, value.len);
+}
+
+static char *
+copy_key(const rd_kafka_message_t *message)
+{
+        char *copy = mem_alloc(message->key_len + 1);
+
+        if (message->key_len > 0)
+                memcpy(copy, message->key, message->key_len);
+        return copy;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+        return release_id_compare(a, b);
+}
+
+static int
+has_reason(const rd_kafka_message_t *message, const char *name)
+{
+        struct span reason = message_header(message, RECORD_REASON);
+
+        return reason.len == strlen(name) && memcmp(reason.data, name, reason.len) == 0;
+}
+
+static int
+is_queried(const struct quarantine_query *query, const rd_kafka_message_t *message,
+           const struct release_id *id)
+{
+        if (query->n_ids > 0)
+                return bsearch(id, query->ids, query->n_ids, sizeof(*id), compare_ids) != NULL;
+        if (query->reason != NULL && !has_reason(message, query->reason))
+                return 0;
+        return message_timestamp_ms(message) >= query->since_ms;
+}
+
+static void
+add_record(struct quarantine_reading *reading, const rd_kafka_message_t *message, const struct release_id *id,
+           const struct release_id *came_of)
+{
+        struct quarantine *quarantine = reading->quarantine;
+        const char *stub = judge_reason_name(QUARANTINE_UNPUBLISHABLE);
+        struct release_id place;
+
+        if (release_place_parse(message_header(message, RECORD_PARTITION),
+                                message_header(message, RECORD_OFFSET), &place) != 0)
+                place = (struct release_id){-1, -1};
+        if (quarantine->n == reading->capacity) {
+                reading->capacity = reading->capacity == 0 ? 64 : 2 * reading->capacity;
+                quarantine->records =
+                    mem_resize(quarantine->records, reading->capacity, sizeof(*quarantine->records));
+        }
+        quarantine->records[quarantine->n++] =
+            (struct quarantine_record){.id = *id,
+                                       .timestamp_ms = message_timestamp_ms(message),
+                                       .key = copy_key(message),
+                                       .key_len = message->key_len,
+                                       .source = copy_header(message, RECORD_SOURCE),
+                                       .reason = copy_header(message, RECORD_REASON),
+                                       .detail = copy_header(message, RECORD_DETAIL),
+                                       .delivery = place,
+                                       .came_of = *came_of,
+                                       .is_stub = message->len == 0 && has_reason(message, stub)};
+}
+
+static void
+add_marker(struct quarantine *quarantine, const rd_kafka_message_t *message,
+           const struct release_id *released)
+{
+        quarantine->markers =
+            mem_resize(quarantine->markers, quarantine->n_markers + 1, sizeof(*quarantine->markers));
+        quarantine->markers[quarantine->n_markers++] =
+            (struct quarantine_marker){*released, message_timestamp_ms(message), copy_key(message),
+                                       message->key_len};
+}
+
+static enum range_answer
+on_record(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+{
+        struct quarantine_reading *reading = arg;
+        struct quarantine *quarantine = reading->quarantine;
+        struct release_id id = {message->partition, message->offset}, came_of;
+
+        (void)index, (void)error;
+        terminal_progress_step(&reading->progress);
+        if (release_id_parse(message_header(message, RECORD_RELEASED), &came_of) == 0)
+                add_marker(quarantine, message, &came_of);
+        else
+                came_of = (struct release_id){-1, -1};
+        if (!message_is_marker(message) && is_queried(quarantine->query, message, &id))
+                add_record(reading, message, &id, &came_of);
+        return RANGE_GO_ON;
+}
+
+static int
+compare_records(const void *a, const void *b)
+{
+        return release_id_compare(&((const struct quarantine_record *)a)->id,
+                                  &((const struct quarantine_record *)b)->id);
+}
+
+static struct quarantine_record *
+find_record(const struct quarantine *quarantine, const struct release_id *id)
+{
+        const struct quarantine_record sought = {.id = *id};
+
+        return quarantine->n == 0
+                   ? NULL
+                   : bsearch(&sought, quarantine->records, quarantine->n, sizeof(sought), compare_records);
+}
+
+/* What names a record as released must have its key, too: a topic that was recreated has its IDs again. */
+static void
+apply_markers(struct quarantine *quarantine)
+{
+        for (size_t i = 0; i < quarantine->n_markers; i++) {
+                const struct quarantine_marker *marker = &quarantine->markers[i];
+                struct quarantine_record *record = find_record(quarantine, &marker->released);
+
+                if (record != NULL && record->key_len == marker->key_len &&
+                    memcmp(record->key, marker->key, marker->key_len) == 0)
+                        record->released_ms = marker->timestamp_ms;
+        }
 }
 
 /*
@@ -83,168 +262,53 @@ check_found(const struct quarantine *quarantine)
         char text[RELEASE_ID_SIZE];
 
         for (size_t i = 0; i < query->n_ids; i++) {
-                if (quarantine_find(quarantine, &query->ids[i]) == NULL)
+                if (find_record(quarantine, &query->ids[i]) == NULL)
                         return command_fail(EX_NOINPUT, "there is no record %s in quarantine",
                                             release_id_format(&query->ids[i], text));
         }
         return 0;
 }
 
-void
-quarantine_borrow_identity(struct quarantine_record *record, const rd_kafka_message_t *message)
-{
-        struct span source = message_header(message, RECORD_SOURCE),
-                    signature = message_header(message, RECORD_SIGNATURE);
-
-        *record = (struct quarantine_record){.key = message->key,
-                                             .key_len = message->key_len,
-                                             .source = (char *)(uintptr_t)source.data,
-                                             .source_len = source.len,
-                                             .signature = (char *)(uintptr_t)signature.data,
-                                             .signature_len = signature.len};
-}
-
-static int
-compare_bytes(const char *one, size_t one_len, const char *other, size_t other_len)
-{
-        if (one_len != other_len)
-                return one_len < other_len ? -1 : 1;
-        return one_len == 0 ? 0 : memcmp(one, other, one_len);
-}
-
-int
-quarantine_compare_identities(const struct quarantine_record *one, const struct quarantine_record *other)
-{
-        int order = compare_bytes(one->source, one->source_len, other->source, other->source_len);
-
-        if (order == 0)
-                order = compare_bytes(one->key, one->key_len, other->key, other->key_len);
-        return order != 0 ? order
-                          : compare_bytes(one->signature, one->signature_len, other->signature,
-                                          other->signature_len);
-}
-
-static void
-clear_record(struct quarantine_record *record)
-{
-        free(record->key);
-        free(record->signature);
-        free(record->source);
-        free(record->reason);
-        free(record->detail);
-}
-
-static void
-drop_extras(struct quarantine *quarantine)
-{
-        size_t n = 0;
-
-        for (size_t i = 0; i < quarantine->n; i++) {
-                if (quarantine->records[i].is_extra)
-                        clear_record(&quarantine->records[i]);
-                else
-                        quarantine->records[n++] = quarantine->records[i];
-        }
-        quarantine->n = n;
-}
-
 int
 quarantine_load(struct quarantine *quarantine, const struct config *config, struct quarantine_query *query)
 {
-        struct offsets *offsets;
+        struct quarantine_reading reading = {.quarantine = quarantine};
         struct error error;
         int status = kafka_access_find(config, &query->bootstrap);
 
-        memset(quarantine, 0, sizeof(*quarantine));
-        quarantine->config = config;
-        quarantine->query = query;
+        *quarantine = (struct quarantine){.config = config, .query = query};
+        if (status == 0)
+                status = find_ranges(quarantine);
         if (status != 0)
                 return status;
-        offsets = offsets_new(config, query->bootstrap, &error);
-        if (offsets == NULL)
-                return command_fail(EX_CONFIG, "%s", error.text);
-        status = quarantine_read_bounds(quarantine, offsets);
-        if (status == 0)
-                status = quarantine_read(quarantine);
-        if (status == 0)
-                status = check_found(quarantine);
-        if (status == 0)
-                status = quarantine_search(quarantine, offsets);
-        drop_extras(quarantine);
-        offsets_free(offsets);
-        return status;
+        terminal_progress_begin(&reading.progress, "reading quarantine",
+                                kafka_access_count_offsets(quarantine->ranges, quarantine->n_ranges));
+        status = kafka_access_status(range_read(config, query->bootstrap, quarantine->ranges,
+                                                quarantine->n_ranges, on_record, &reading, &error),
+                                     &error);
+        terminal_progress_end(&reading.progress);
+        if (status != 0)
+                return status;
+        if (quarantine->n > 0)
+                qsort(quarantine->records, quarantine->n, sizeof(*quarantine->records), compare_records);
+        apply_markers(quarantine);
+        return check_found(quarantine);
 }
 
 void
 quarantine_clear(struct quarantine *quarantine)
 {
-        for (size_t i = 0; i < quarantine->n; i++)
-                clear_record(&quarantine->records[i]);
-        for (size_t i = 0; i < quarantine->n_returns; i++) {
-                free(quarantine->returns[i].key);
-                free(quarantine->returns[i].source);
+        for (size_t i = 0; i < quarantine->n; i++) {
+                free(quarantine->records[i].key);
+                free(quarantine->records[i].source);
+                free(quarantine->records[i].reason);
+                free(quarantine->records[i].detail);
         }
+        for (size_t i = 0; i < quarantine->n_markers; i++)
+                free(quarantine->markers[i].key);
         free(quarantine->records);
-        free(quarantine->returns);
+        free(quarantine->markers);
         free(quarantine->ranges);
-}
-
-char *
-quarantine_format_place(const struct release_id *place, char text[RELEASE_ID_SIZE])
-{
-        if (place->partition < 0)
-                (void)snprintf(text, RELEASE_ID_SIZE, "-");
-        else
-                (void)snprintf(text, RELEASE_ID_SIZE, "%" PRId32 "/%" PRId64, place->partition,
-                               place->offset);
-        return text;
-}
-
-const char *
-quarantine_state_name(const struct quarantine_record *record)
-{
-        static const char *const names[] = {
-            [QUARANTINE_NOT_RELEASED] = "no", [QUARANTINE_RELEASED] = "yes", [QUARANTINE_UNSURE] = "unsure"};
-
-        return names[record->state];
-}
-
-const char *
-quarantine_body_topic(const struct quarantine *quarantine, const struct quarantine_record *record)
-{
-        return record->is_stub ? quarantine->config->deliveries_topic : quarantine->config->quarantine_topic;
-}
-
-const struct release_id *
-quarantine_body_place(const struct quarantine_record *record)
-{
-        return record->is_stub ? &record->delivery : &record->id;
-}
-
-char *
-quarantine_describe_doubt(const struct quarantine *quarantine, const struct quarantine_record *record,
-                          char text[QUARANTINE_CLAUSE_SIZE])
-{
-        static const char *const findings[] = {
-            [QUARANTINE_DOUBT_NONE] = "has it",
-            [QUARANTINE_DOUBT_DELETED] = "no longer has it",
-            [QUARANTINE_DOUBT_PAST_END] = "ends before that: it was recreated or restored",
-            [QUARANTINE_DOUBT_NO_RECORD] = "has no record there",
-            [QUARANTINE_DOUBT_OTHER_RECORD] = "has another record there: it was recreated or restored",
-            [QUARANTINE_DOUBT_PARTLY_DELETED] =
-                "has more partitions now, one of which has lost the records of that time",
-        };
-        char place[RELEASE_ID_SIZE];
-
-        if (record->doubt == QUARANTINE_DOUBT_NO_PLACE)
-                (void)snprintf(text, QUARANTINE_CLAUSE_SIZE,
-                               "it does not name the place of its delivery in %s",
-                               quarantine->config->deliveries_topic);
-        else
-                (void)snprintf(text, QUARANTINE_CLAUSE_SIZE, "its delivery was at %s, and %s %s",
-                               quarantine_format_place(&record->doubtful_place, place),
-                               quarantine->config->deliveries_topic, findings[record->doubt]);
-        return text;
 }
 
 static void
@@ -254,19 +318,6 @@ put_text(struct json_writer *json, const char *name, const char *text)
                 json_null(json, name);
         else
                 json_bytes(json, name, text, strlen(text));
-}
-
-static void
-put_place(struct json_writer *json, const char *name, const struct release_id *place)
-{
-        if (place->partition < 0) {
-                json_null(json, name);
-                return;
-        }
-        json_open_object(json, name);
-        json_number(json, "partition", place->partition);
-        json_number(json, "offset", place->offset);
-        json_close_object(json);
 }
 
 static void
@@ -288,12 +339,16 @@ quarantine_put_members(struct json_writer *json, const struct quarantine_record 
         put_text(json, "detail", record->detail);
         put_text(json, "source", record->source);
         json_bytes(json, "deliveryId", record->key, record->key_len);
-        put_place(json, "delivery", &record->delivery);
-        if (record->state == QUARANTINE_UNSURE)
-                json_null(json, "released");
-        else
-                json_flag(json, "released", record->state == QUARANTINE_RELEASED);
-        put_place(json, "release", &record->release);
-        put_id(json, "cameBackAs", &record->returned_as);
-        put_id(json, "cameOf", &record->released_from);
+        if (record->delivery.partition < 0) {
+                json_null(json, "delivery");
+        } else {
+                json_open_object(json, "delivery");
+                json_number(json, "partition", record->delivery.partition);
+                json_number(json, "offset", record->delivery.offset);
+                json_close_object(json);
+        }
+        json_flag(json, "released", record->released_ms != 0);
+        json_member(json, "releasedAt",
+                    record->released_ms == 0 ? NULL : clock_format_ms(record->released_ms, when));
+        put_id(json, "cameOf", &record->came_of);
 }

@@ -10,121 +10,110 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/kafka_access.h"
-#include "cli/quarantine_append.h"
-#include "model/judge.h"
+#include "cli/quarantine.h"
+#include "cli/release_forecast.h"
+#include "cli/release_writer.h"
 
 static struct {
         struct quarantine_query query;
         char **ids;
         int is_dry_run;
-        int is_forced;
         int as_json;
 } args = {.query = {.since_ms = QUARANTINE_FROM_BEGINNING}};
 
-static const char *const outcome_names[RELEASE_N_OUTCOMES] = {
-    [RELEASE_PENDING] = "failed",        [RELEASE_POSSIBLE] = "would-be-released",
-    [RELEASE_ACKNOWLEDGED] = "released", [RELEASE_MADE_BEFORE] = "released-before",
-    [RELEASE_REFUSED] = "refused",       [RELEASE_FAILED] = "failed",
+enum release_outcome {
+        RELEASE_PENDING,
+        RELEASE_POSSIBLE, /* in a dry run: it would be released */
+        RELEASE_MADE,
+        RELEASE_MADE_BEFORE,
+        RELEASE_REFUSED, /* it cannot be released, for a reason */
+        RELEASE_FAILED,  /* Kafka did not accept it, for a reason */
+        RELEASE_N_OUTCOMES,
 };
 
-/* Print what the router will do with a release, if predicted. */
-static void
-print_prediction(const struct quarantine_release *release)
+static const char *const outcome_names[RELEASE_N_OUTCOMES] = {
+    [RELEASE_PENDING] = "failed",  [RELEASE_POSSIBLE] = "would-be-released",
+    [RELEASE_MADE] = "released",   [RELEASE_MADE_BEFORE] = "released-before",
+    [RELEASE_REFUSED] = "refused", [RELEASE_FAILED] = "failed",
+};
+
+/* A record to release. */
+struct quarantine_release {
+        const struct quarantine_record *record;
+        enum release_outcome outcome;
+        char *reason; /* why it was refused or failed, or NULL */
+        struct release_forecast forecast;
+};
+
+/* The command at work. */
+struct release_work {
+        const struct quarantine *quarantine;
+        struct quarantine_release *releases; /* in the order of the records */
+        struct release_forecaster *forecaster;
+        struct release_writer *writer;    /* NULL in a dry run */
+        struct quarantine_release **open; /* the releases in the open transaction */
+        size_t n_open;
+};
+
+static void PRINTF_LIKE(3, 4)
+    settle(struct quarantine_release *release, enum release_outcome outcome, const char *format, ...)
 {
-        if (release->topic != NULL) {
-                printf(", to be published to %s", release->topic);
-                if (release->record->is_stub)
-                        fputs(" if that topic accepts it now", stdout);
-        } else if (release->quarantine_reason != NULL) {
-                printf(", but this configuration quarantines it again: %s, ", release->quarantine_reason);
-                text_print(stdout, release->quarantine_detail, strlen(release->quarantine_detail));
-        }
+        va_list values;
+
+        va_start(values, format);
+        free(release->reason);
+        release->outcome = outcome;
+        release->reason = mem_vprintf(format, values);
+        va_end(values);
 }
 
-/* Whether the event of a delivery with this reason may have been published from another one, or before. */
-static int
-may_repeat(const char *reason)
-{
-        static const enum quarantine_reason all[] = {QUARANTINE_REPLAYED_SIGNATURE,
-                                                     QUARANTINE_CONFLICTING_BODY, QUARANTINE_UNVERIFIED,
-                                                     QUARANTINE_SPOOLED_TOO_LONG};
-
-        for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-                if (strcmp(reason, judge_reason_name(all[i])) == 0)
-                        return 1;
-        }
-        return 0;
-}
-
-/* Print which record it is: an ID may have been mistyped, or be another number. */
+/* Print the outcome as a line, with the record's reason and delivery-id: an ID may have been mistyped. */
 static void
-print_origin(const struct quarantine_record *record)
-{
-        const char *reason = record->reason == NULL ? "no reason" : record->reason;
-
-        fputs("; it was ", stdout);
-        text_print(stdout, reason, strlen(reason));
-        fputs(", delivery-id ", stdout);
-        text_print(stdout, record->key, record->key_len);
-        if (may_repeat(reason))
-                fputs("; its event may have been published before: see the reason in gatepost-consumers(7)",
-                      stdout);
-}
-
-/* Print the outcome of a release as a line. */
-static void
-print_text(const struct quarantine_release *release, const struct config *config)
+print_text(const struct quarantine_release *release)
 {
         const struct quarantine_record *record = release->record;
-        char text[RELEASE_ID_SIZE];
+        const char *reason = record->reason == NULL ? "no reason" : record->reason;
+        char id[RELEASE_ID_SIZE];
 
-        printf("%s ", release_id_format(&record->id, text));
+        printf("%s ", release_id_format(&record->id, id));
         switch (release->outcome) {
         case RELEASE_POSSIBLE:
-        case RELEASE_ACKNOWLEDGED:
-                printf("%s", release->outcome == RELEASE_POSSIBLE ? "would be released" : "released");
-                print_prediction(release);
-                print_origin(record);
+        case RELEASE_MADE:
+                printf("%s", release->outcome == RELEASE_MADE ? "released" : "would be released");
+                release_forecast_print(&release->forecast);
+                fputs("; it was ", stdout);
+                text_print(stdout, reason, strlen(reason));
+                fputs(", delivery-id ", stdout);
+                text_print(stdout, record->key, record->key_len);
+                if (release_forecast_may_repeat(reason))
+                        fputs("; its event may have been published before: see the reason in "
+                              "gatepost-consumers(7)",
+                              stdout);
                 break;
         case RELEASE_MADE_BEFORE:
                 printf("was released before");
-                if (record->release.partition >= 0)
-                        printf(", as %s of %s", quarantine_format_place(&record->release, text),
-                               config->deliveries_topic);
-                if (record->returned_as.partition >= 0)
-                        printf(", and came back as %s", release_id_format(&record->returned_as, text));
                 break;
-        case RELEASE_PENDING:
-        case RELEASE_REFUSED:
-        case RELEASE_FAILED:
-        case RELEASE_N_OUTCOMES:
+        default:
                 printf("not released: %s", release->reason == NULL ? "interrupted" : release->reason);
                 break;
         }
         putchar('\n');
 }
 
-/* Print all outcomes as a JSON array. */
 static void
-print_json(const struct quarantine_release *releases, size_t n)
+print_json(const struct release_work *work)
 {
         struct json_writer *json = json_new(1);
 
         json_open_array(json, NULL);
-        for (size_t i = 0; i < n; i++) {
-                const struct quarantine_release *release = &releases[i];
+        for (size_t i = 0; i < work->quarantine->n; i++) {
+                const struct quarantine_release *release = &work->releases[i];
 
                 json_open_object(json, NULL);
                 quarantine_put_members(json, release->record);
                 json_member(json, "outcome", outcome_names[release->outcome]);
                 json_member(json, "why", release->reason);
-                json_member(json, "topic", release->topic);
-                json_member(json, "comesBack", release->quarantine_reason);
-                if (release->quarantine_detail == NULL)
-                        json_null(json, "comesBackDetail");
-                else
-                        json_bytes(json, "comesBackDetail", release->quarantine_detail,
-                                   strlen(release->quarantine_detail));
+                release_forecast_put_json(json, &release->forecast);
                 json_close_object(json);
         }
         json_close_array(json);
@@ -133,103 +122,158 @@ print_json(const struct quarantine_release *releases, size_t n)
 
 /* Print the number of records with each outcome to stderr. Returns the exit status of the command. */
 static int
-print_summary(const struct quarantine_release *releases, size_t n)
+print_summary(const struct release_work *work)
 {
         size_t counts[RELEASE_N_OUTCOMES] = {0}, n_failed;
 
-        for (size_t i = 0; i < n; i++)
-                counts[releases[i].outcome]++;
+        for (size_t i = 0; i < work->quarantine->n; i++)
+                counts[work->releases[i].outcome]++;
         n_failed = counts[RELEASE_FAILED] + counts[RELEASE_PENDING];
-        if (n == 0)
+        if (work->quarantine->n == 0)
                 fprintf(stderr, "gatepost quarantine release: there is nothing to release\n");
         else
                 fprintf(stderr, "%zu %s, %zu released before, %zu not released\n",
-                        counts[RELEASE_ACKNOWLEDGED] + counts[RELEASE_POSSIBLE],
-                        counts[RELEASE_POSSIBLE] > 0 ? "would be released" : "released",
-                        counts[RELEASE_MADE_BEFORE], n_failed + counts[RELEASE_REFUSED]);
+                        counts[RELEASE_MADE] + counts[RELEASE_POSSIBLE],
+                        args.is_dry_run ? "would be released" : "released", counts[RELEASE_MADE_BEFORE],
+                        n_failed + counts[RELEASE_REFUSED]);
         if (n_failed > 0)
                 return EX_TEMPFAIL;
         return counts[RELEASE_REFUSED] > 0 ? EX_DATAERR : 0;
 }
 
-static void PRINTF_LIKE(2, 3) refuse(struct quarantine_release *release, const char *format, ...)
-{
-        char reason[QUARANTINE_CLAUSE_SIZE + 256];
-        va_list values;
-
-        va_start(values, format);
-        (void)vsnprintf(reason, sizeof(reason), format, values);
-        va_end(values);
-        release->outcome = RELEASE_REFUSED;
-        release->reason = mem_strdup(reason);
-}
-
-/*
- * Settle the outcome of a record that was released before or cannot be released; others stay RELEASE_PENDING.
- */
+/* Commit the open transaction, and settle the releases in it. */
 static void
-decide(const struct quarantine *quarantine, struct quarantine_release *release)
+commit(struct release_work *work)
 {
-        const struct quarantine_record *record = release->record;
-        char id[RELEASE_ID_SIZE], clause[QUARANTINE_CLAUSE_SIZE];
+        struct error error;
+        int result = work->writer == NULL ? 0 : release_writer_commit(work->writer, &error);
 
-        if (record->key_len == 0)
-                refuse(release, "the router would quarantine it again: it has no delivery-id");
-        else if (record->state == QUARANTINE_RELEASED)
-                release->outcome = RELEASE_MADE_BEFORE;
-        else if (record->is_stub && !record->has_delivery)
-                refuse(release, "only the delivery has the body: %s",
-                       quarantine_describe_doubt(quarantine, record, clause));
-        else if (record->earlier_copy.partition >= 0)
-                refuse(release, "the same delivery is in quarantine as %s, too",
-                       release_id_format(&record->earlier_copy, id));
-        else if (record->state == QUARANTINE_UNSURE && !args.is_forced)
-                refuse(release,
-                       "it may have been released before: %s. Look for an event with its delivery-id "
-                       "(gatepost tail --from beginning --until-end --headers); if there is none, release it "
-                       "with --force",
-                       quarantine_describe_doubt(quarantine, record, clause));
+        for (size_t i = 0; i < work->n_open; i++) {
+                if (result == 0)
+                        work->open[i]->outcome = RELEASE_MADE;
+                else
+                        settle(work->open[i], RELEASE_FAILED, "%s", error.text);
+        }
+        work->n_open = 0;
 }
 
-static struct quarantine_release *
-decide_all(const struct quarantine *quarantine)
+/* Release a record, whose body and headers are those of a message. */
+static enum range_answer
+on_body(const rd_kafka_message_t *message, const struct quarantine_record *record, struct error *error,
+        void *arg)
 {
-        struct quarantine_release *releases = mem_alloc((quarantine->n + 1) * sizeof(*releases));
+        struct release_work *work = arg;
+        const struct config *config = work->quarantine->config;
+        struct quarantine_release *release = &work->releases[record - work->quarantine->records];
+        char signature[RELEASE_FORECAST_SIGNATURE_SIZE];
+        struct error failure;
+
+        if (message->len > config->max_body) {
+                settle(release, RELEASE_REFUSED,
+                       "its body has %zu bytes, but max_body in [receiver] of this configuration is %zu: "
+                       "raise it, "
+                       "or use the receiver's configuration",
+                       message->len, config->max_body);
+                return RANGE_GO_ON;
+        }
+        if (release_forecast_make(work->forecaster, message, &record->id, signature, &release->forecast) !=
+            0) {
+                (void)error_set_openssl(error, "the record cannot be evaluated");
+                return RANGE_FAIL;
+        }
+        release->outcome = RELEASE_POSSIBLE;
+        if (work->writer == NULL)
+                return RANGE_GO_ON;
+        if (release_writer_add(work->writer, message, &(struct release_headers){record->id, signature},
+                               &failure) != 0)
+                settle(release, RELEASE_FAILED, "%s", failure.text);
+        else
+                work->open[work->n_open++] = release;
+        if (release_writer_is_full(work->writer))
+                commit(work);
+        return RANGE_GO_ON;
+}
+
+/* Release the records that were not released before. Returns 0, or an exit status after printing why. */
+static int
+release_pending(struct release_work *work)
+{
+        const struct quarantine *quarantine = work->quarantine;
+        const struct quarantine_record **records = mem_alloc((quarantine->n + 1) * sizeof(*records));
+        size_t n = 0;
+        int status;
 
         for (size_t i = 0; i < quarantine->n; i++) {
-                releases[i].record = &quarantine->records[i];
-                decide(quarantine, &releases[i]);
-                if (releases[i].outcome != RELEASE_PENDING && !args.as_json)
-                        print_text(&releases[i], quarantine->config);
+                struct quarantine_release *release = &work->releases[i];
+
+                release->record = &quarantine->records[i];
+                if (release->record->released_ms != 0)
+                        release->outcome = RELEASE_MADE_BEFORE;
+                else if (release->record->key_len == 0)
+                        settle(release, RELEASE_REFUSED,
+                               "the router would quarantine it again: it has no delivery-id");
+                else
+                        records[n++] = release->record;
         }
-        return releases;
+        if (n > 0)
+                command_note_routers(quarantine->config);
+        status = quarantine_read_bodies(quarantine, records, n, on_body, work);
+        commit(work);
+        for (size_t i = 0; i < n && status == 0; i++) {
+                struct quarantine_release *release = &work->releases[records[i] - quarantine->records];
+
+                if (release->outcome == RELEASE_PENDING)
+                        settle(release, RELEASE_REFUSED, "%s",
+                               records[i]->is_stub ? "only its delivery had the body, and was deleted"
+                                                   : "it was deleted from quarantine");
+        }
+        free(records);
+        return status;
+}
+
+/* Open what the releases need. Returns 0, or an exit status after printing the reason. */
+static int
+open_work(struct release_work *work)
+{
+        const struct quarantine *quarantine = work->quarantine;
+        struct error error;
+
+        work->forecaster = release_forecaster_new(quarantine->config, &error);
+        if (work->forecaster == NULL)
+                return command_fail(EX_OSERR, "%s", error.text);
+        if (args.is_dry_run)
+                return 0;
+        work->writer = release_writer_new(quarantine->config, quarantine->query->bootstrap, &error);
+        return work->writer == NULL ? command_fail(EX_CONFIG, "%s", error.text) : 0;
 }
 
 static int
 release_all(const struct quarantine *quarantine)
 {
-        struct quarantine_append append = {.quarantine = quarantine,
-                                           .releases = decide_all(quarantine),
-                                           .n = quarantine->n,
-                                           .is_dry_run = args.is_dry_run,
-                                           .report = args.as_json ? NULL : print_text};
-        size_t n_pending = 0;
-        int status = 0, summary;
+        struct release_work work = {.quarantine = quarantine,
+                                    .releases = mem_alloc((quarantine->n + 1) * sizeof(*work.releases)),
+                                    .open = mem_alloc((quarantine->n + 1) * sizeof(*work.open))};
+        int status = open_work(&work), summary;
 
-        for (size_t i = 0; i < append.n; i++)
-                n_pending += append.releases[i].outcome == RELEASE_PENDING;
-        if (n_pending > 0) {
-                command_note_routers(quarantine->config);
-                status = quarantine_append_all(&append);
+        if (status == 0)
+                status = release_pending(&work);
+        for (size_t i = 0; i < quarantine->n && !args.as_json && status == 0; i++)
+                print_text(&work.releases[i]);
+        if (args.as_json && status == 0)
+                print_json(&work);
+        if (status == 0 && work.writer != NULL && release_writer_is_denied(work.writer)) {
+                kafka_access_advise();
+                status = EX_NOPERM;
         }
-        if (args.as_json)
-                print_json(append.releases, append.n);
-        summary = print_summary(append.releases, append.n);
-        for (size_t i = 0; i < append.n; i++) {
-                free(append.releases[i].reason);
-                free(append.releases[i].quarantine_detail);
+        summary = print_summary(&work);
+        release_writer_free(work.writer);
+        release_forecaster_free(work.forecaster);
+        for (size_t i = 0; i < quarantine->n; i++) {
+                free(work.releases[i].reason);
+                release_forecast_clear(&work.releases[i].forecast);
         }
-        free(append.releases);
+        free(work.open);
+        free(work.releases);
         return status != 0 ? status : summary;
 }
 
@@ -273,8 +317,6 @@ static const struct command_option options[] = {
     {"since", "TIME", "with --reason, only records since then: an age, such as 2h, or 2026-11-21T03:04:05Z",
      .time_ms = &args.query.since_ms},
     {"dry-run", NULL, "only print what would happen", .flag = &args.is_dry_run},
-    {"force", NULL, "release records so old that an earlier release cannot be ruled out, too",
-     .flag = &args.is_forced},
     {"json", NULL, "print JSON", .flag = &args.as_json},
     KAFKA_ACCESS_BOOTSTRAP(args.query.bootstrap),
 };

@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +25,6 @@ struct show_view {
         int is_shown;
 };
 
-/* Return whether the body is still in Kafka. */
-static int
-has_body(const struct quarantine_record *record)
-{
-        return !record->is_stub || record->has_delivery;
-}
-
 static void
 print_line(const char *name, const char *text)
 {
@@ -40,46 +34,14 @@ print_line(const char *name, const char *text)
 }
 
 static void
-print_place(const char *name, const struct release_id *place, const char *topic)
-{
-        char text[RELEASE_ID_SIZE];
-
-        printf("%-12s %s of %s\n", name, quarantine_format_place(place, text), topic);
-}
-
-static void
-print_release(const struct show_view *view)
-{
-        const struct quarantine_record *record = view->record;
-        const char *topic = view->quarantine->config->deliveries_topic;
-        char text[RELEASE_ID_SIZE], doubt[QUARANTINE_CLAUSE_SIZE];
-
-        if (record->state == QUARANTINE_UNSURE)
-                printf("%-12s unsure: %s\n", "released",
-                       quarantine_describe_doubt(view->quarantine, record, doubt));
-        else if (record->release.partition >= 0)
-                print_place("released as", &record->release, topic);
-        else
-                print_line("released", quarantine_state_name(record));
-        if (record->returned_as.partition >= 0)
-                print_line("came back as", release_id_format(&record->returned_as, text));
-        if (record->released_from.partition >= 0)
-                print_line("release of", release_id_format(&record->released_from, text));
-}
-
-static void
 print_body(const struct show_view *view)
 {
-        const struct quarantine_record *record = view->record;
-        char text[QUARANTINE_CLAUSE_SIZE];
-
         if (view->body == NULL) {
-                printf("\nno body: %s\n", has_body(record)
-                                              ? "it was deleted before it could be read"
-                                              : quarantine_describe_doubt(view->quarantine, record, text));
+                printf("\nno body: %s\n", view->record->is_stub ? "only its delivery had it, and was deleted"
+                                                                : "it was deleted before it could be read");
                 return;
         }
-        printf("\nbody%s, %zu bytes\n", record->is_stub ? " of the delivery" : "", view->len);
+        printf("\nbody%s, %zu bytes\n", view->record->is_stub ? " of the delivery" : "", view->len);
         show_record_body(view->body, view->len);
 }
 
@@ -96,8 +58,12 @@ print_text(const struct show_view *view, const rd_kafka_message_t *message)
         printf("%-12s ", "delivery-id");
         text_print(stdout, record->key, record->key_len);
         putchar('\n');
-        print_place("delivery", &record->delivery, view->quarantine->config->deliveries_topic);
-        print_release(view);
+        if (record->delivery.partition >= 0)
+                printf("%-12s %" PRId32 "/%" PRId64 " of %s\n", "delivery", record->delivery.partition,
+                       record->delivery.offset, view->quarantine->config->deliveries_topic);
+        print_line("released", record->released_ms == 0 ? "no" : clock_format_ms(record->released_ms, when));
+        if (record->came_of.partition >= 0)
+                print_line("release of", release_id_format(&record->came_of, id));
         printf("\nheaders\n");
         show_record_headers(message);
         print_body(view);
@@ -116,12 +82,12 @@ print_json(const struct show_view *view, const rd_kafka_message_t *message)
 }
 
 static enum range_answer
-on_body(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+on_body(const rd_kafka_message_t *message, const struct quarantine_record *record, struct error *error,
+        void *arg)
 {
         struct show_view *view = arg;
 
-        (void)index;
-        (void)error;
+        (void)record, (void)error;
         view->body = mem_alloc(message->len + 1);
         view->len = message->len;
         if (message->len > 0)
@@ -134,49 +100,37 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
 {
         struct show_view *view = arg;
 
-        (void)index;
-        (void)error;
+        (void)index, (void)error;
         (as_json ? print_json : print_text)(view, message);
         view->is_shown = 1;
         return RANGE_ENOUGH;
 }
 
-/* Read the record at a place. Returns 0, or an exit status after printing the reason. */
-static int
-read_place(struct show_view *view, const char *topic, const struct release_id *place, range_record *on_each)
-{
-        const struct quarantine *quarantine = view->quarantine;
-        struct range range = {.topic = topic,
-                              .partition = place->partition,
-                              .from = place->offset,
-                              .to = place->offset + 1};
-        struct error error;
-
-        return kafka_access_status(range_read(quarantine->config, quarantine->query->bootstrap, &range, 1,
-                                              on_each, view, &error),
-                                   &error);
-}
-
 static int
 print_raw(const struct show_view *view)
 {
-        char doubt[QUARANTINE_CLAUSE_SIZE];
-
-        if (view->body != NULL)
-                (void)fwrite(view->body, 1, view->len, stdout);
-        else if (has_body(view->record))
-                return command_fail(EX_NOINPUT, "the record was deleted before it could be shown");
-        else
-                return command_fail(EX_NOINPUT, "only the delivery has the body: %s",
-                                    quarantine_describe_doubt(view->quarantine, view->record, doubt));
+        if (view->body == NULL)
+                return command_fail(EX_NOINPUT, view->record->is_stub
+                                                    ? "only its delivery had the body, and was deleted"
+                                                    : "the record was deleted before it could be shown");
+        (void)fwrite(view->body, 1, view->len, stdout);
         return 0;
 }
 
+/* Read the record once more, and print it with its body. */
 static int
 print_record(struct show_view *view)
 {
-        int status =
-            read_place(view, view->quarantine->config->quarantine_topic, &view->record->id, on_record);
+        const struct quarantine *quarantine = view->quarantine;
+        const struct release_id *id = &view->record->id;
+        struct range range = {.topic = quarantine->config->quarantine_topic,
+                              .partition = id->partition,
+                              .from = id->offset,
+                              .to = id->offset + 1};
+        struct error error;
+        int status = kafka_access_status(range_read(quarantine->config, quarantine->query->bootstrap, &range,
+                                                    1, on_record, view, &error),
+                                         &error);
 
         if (status == 0 && !view->is_shown)
                 return command_fail(EX_NOINPUT, "the record was deleted before it could be shown");
@@ -189,11 +143,8 @@ show(const struct quarantine *quarantine)
 {
         const struct quarantine_record *record = &quarantine->records[0];
         struct show_view view = {.quarantine = quarantine, .record = record};
-        int status = 0;
+        int status = quarantine_read_bodies(quarantine, &record, 1, on_body, &view);
 
-        if (has_body(record))
-                status = read_place(&view, quarantine_body_topic(quarantine, record),
-                                    quarantine_body_place(record), on_body);
         if (status == 0)
                 status = as_raw ? print_raw(&view) : print_record(&view);
         free(view.body);

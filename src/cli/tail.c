@@ -11,6 +11,7 @@
 #include "cli/kafka_access.h"
 #include "cli/show_record.h"
 #include "cli/terminal.h"
+#include "kafka/message.h"
 #include "kafka/outage.h"
 #include "kafka/reader.h"
 
@@ -135,7 +136,7 @@ matches(const struct config *config, const char *filter, const char *type, size_
         return result;
 }
 
-/* Return whether to print a record: its topic may hold other kinds, too. */
+/* Return whether to print a record: its topic may hold other kinds, and quarantine markers of releases. */
 static int
 has_wanted_kind(const struct config *config, const rd_kafka_message_t *message)
 {
@@ -143,6 +144,8 @@ has_wanted_kind(const struct config *config, const rd_kafka_message_t *message)
         const void *value;
         size_t len;
 
+        if (message_is_marker(message))
+                return 0;
         if (*args.filters == NULL ||
             rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR ||
             rd_kafka_header_get_last(headers, "ce_type", &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR)

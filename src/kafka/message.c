@@ -62,6 +62,13 @@ message_header(const rd_kafka_message_t *message, const char *name)
         return (struct span){value, len};
 }
 
+int
+message_is_marker(const rd_kafka_message_t *message)
+{
+        return message->len == 0 && message_header(message, RECORD_RELEASED).data != NULL &&
+               message_header(message, RECORD_REASON).data == NULL;
+}
+
 int32_t
 message_partition(struct span key, int32_t n)
 {

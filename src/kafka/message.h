@@ -37,6 +37,12 @@ void message_record(const rd_kafka_message_t *message, struct record *record);
 struct span message_header(const rd_kafka_message_t *message, const char *name);
 
 /*
+ * Return whether a record of `quarantine` is the marker of a release: it names the released record, and has
+ * neither a value nor a reason.
+ */
+int message_is_marker(const rd_kafka_message_t *message);
+
+/*
  * Return the partition, of n, for a record with this key: murmur2 as in Java, which all writers of Gatepost
  * use.
  */

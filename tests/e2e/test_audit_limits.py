@@ -185,7 +185,6 @@ def test_offsets_without_records_are_counted(one_partition):
     by_hand(kafka, [Record(kafka.deliveries, 0, 0, b"key", b"value", [])] * 2, end="abort")
     result = audit(one_partition)
     assert result.deliveries["offsetsWithoutRecord"] == 3
-    assert "without a record: 3 offsets" in result.stderr
 
 
 def test_forged_event_is_unexpected_whatever_its_timestamp(one_partition):

@@ -56,11 +56,11 @@ def test_list_shows_id_reason_time_and_origin(shared_quarantine):
     assert entry == {"id": id, "reason": "unknown-kind", "detail": "no topic for the kind no.such_kind",
                      "source": "invoicing", "deliveryId": delivery.delivery_id,
                      "delivery": {"partition": origin.partition, "offset": origin.offset}, "released": False,
-                     "release": None, "cameBackAs": None, "cameOf": None}
+                     "releasedAt": None, "cameOf": None}
     lines = shared_quarantine.run("list").stdout.splitlines()
-    assert lines[0].split() == ["ID", "QUARANTINED", "REASON", "DELIVERY-ID", "RELEASED", "DETAIL"]
+    assert lines[0].split() == ["ID", "QUARANTINED", "REASON", "DELIVERY-ID", "DETAIL"]
     (line,) = [line for line in lines if delivery.delivery_id in line]
-    assert line.split()[:1] + line.split()[2:5] == [id, "unknown-kind", delivery.delivery_id, "no"]
+    assert line.split()[:1] + line.split()[2:4] == [id, "unknown-kind", delivery.delivery_id]
     assert line.endswith("no topic for the kind no.such_kind")
 
 
@@ -139,9 +139,7 @@ def test_release_after_configuring_the_kind_publishes_the_same_bytes(quarantine)
     assert event.header("ce_id") == f"{delivery.delivery_id}.{id}"
     assert (event.value, event.key, event.header("ce_type")) == (body, b"order.created", "order.created")
     entry = quarantine.entry(delivery.delivery_id)
-    assert entry["released"] is True and entry["cameBackAs"] is None
-    original, released = quarantine.deliveries(delivery.delivery_id)
-    assert entry["release"] == {"partition": released.partition, "offset": released.offset}
+    assert entry["released"] is True
     assert len(quarantine.quarantined(delivery.delivery_id)) == 1
 
 
@@ -179,10 +177,8 @@ def test_release_of_a_still_invalid_record_is_quarantined_under_a_new_id(shared_
     assert text.stderr == "1 released, 0 released before, 0 not released\n"
     shared_quarantine.kafka.wait_until_routed()
     old, new = [each for each in shared_quarantine.list() if each["deliveryId"] == delivery.delivery_id]
-    assert old["id"] == id and old["released"] is True and old["cameBackAs"] == new["id"] != id
+    assert old["id"] == id and old["released"] is True and new["id"] != id
     assert new["released"] is False and new["cameOf"] == id and new["reason"] == "invalid-field"
-    assert f"came back as {new['id']};" in shared_quarantine.run("list").stdout
-    assert f"came back as {new['id']}" in shared_quarantine.run("show", id).stdout
     assert f"release of   {id}\n" in shared_quarantine.run("show", new["id"]).stdout
     # The new record can be released in turn, and names its origin.
     shared_quarantine.release(new["id"])
@@ -243,21 +239,6 @@ def test_replay_does_not_claim_the_id_of_the_genuine_delivery(installation):
         ("conflicting-body", False), ("replayed-signature", True)]
     done = installation.gatepost("audit", config=router.config)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_second_release_reports_the_first(shared_quarantine):
-    first = shared_quarantine.daemon.accept(Delivery())
-    again = first.but(delivery_id=unique())
-    id = shared_quarantine.send(again)
-    shared_quarantine.release(id)
-    outcome, = shared_quarantine.release(id)
-    assert outcome["outcome"] == "released-before"
-    _, released = shared_quarantine.deliveries(again.delivery_id)
-    done = shared_quarantine.run("release", id)
-    assert done.stdout == (f"{id} was released before, as {released.partition}/{released.offset} of "
-                           f"{shared_quarantine.kafka.deliveries}\n")
-    assert done.stderr == "0 released, 1 released before, 0 not released\n"
-    assert len(shared_quarantine.published(again.delivery_id)) == 1
 
 
 def test_concurrent_releases_of_a_record_publish_it_once(shared_quarantine):
@@ -350,7 +331,7 @@ def test_bulk_release_shows_progress_and_uses_little_memory(quarantine, tmp_path
     for each in (lines, others.splitlines()):
         assert len({line.split()[0] for line in each if re.match(r"\d+-\d+ (released|was released before)", line)}) == n
     steps = re.findall(r"([a-z ]+): (\d+) of about (\d+)", seen)
-    assert {what.strip() for what, _, _ in steps} >= {"reading quarantine", "looking for releases in deliveries"}
+    assert {what.strip() for what, _, _ in steps} == {"reading quarantine"}
     assert any(0 < int(done) <= int(of) for _, done, of in steps), seen
     assert re.search(r"\r\x1b\[K\d+ released, \d+ released before, 0 not released\n$", seen), seen[-300:]
     assert memory < 200 << 10, f"{memory} KiB for {n * size >> 20} MiB"
@@ -403,9 +384,8 @@ def test_release_by_reason_releases_only_matching_records(quarantine):
     events = quarantine.kafka.read(f"{quarantine.kafka.prefix}.invoice.pending")
     assert sorted(event.value for event in events) == sorted(delivery.body for delivery in unknown)
     assert len(quarantine.list()) == 10 and len(quarantine.list("--reason", "unknown-kind")) == 5
-    # For the audit, each release is a delivery of its own. Decisions before the change are excluded.
     done = quarantine.installation.gatepost("audit", config=quarantine.daemon.config)
-    assert done.returncode == EX_DATAERR  # five quarantined records would now be published
+    assert done.returncode == 0, done.stdout + done.stderr
     assert quarantine.release("--reason", "missing-kind") == []
 
 
@@ -427,28 +407,6 @@ def test_record_without_a_delivery_id_is_not_released(shared_quarantine):
     outcome, = shared_quarantine.release(id, expect=EX_DATAERR)
     assert outcome["outcome"] == "refused" and "delivery-id" in outcome["why"]
     assert kafka.ends(kafka.deliveries) == ends
-
-
-@pytest.mark.slow
-def test_release_with_unknown_history_requires_force(quarantine):
-    """Retention may have deleted an earlier release."""
-    delivery = Delivery(event_body("order.created"))
-    id = quarantine.send(delivery)
-    kafka = quarantine.kafka
-    ends = [confluent_kafka.TopicPartition(kafka.deliveries, partition, end)
-            for partition, end in kafka.ends(kafka.deliveries).items()]
-    for future in kafka.admin.delete_records(ends).values():
-        future.result(30)
-    assert quarantine.entry(delivery.delivery_id)["released"] is None
-    assert " unsure " in quarantine.run("list").stdout
-    outcome, = quarantine.release(id, expect=EX_DATAERR)
-    assert outcome["outcome"] == "refused" and "--force" in outcome["why"]
-    assert quarantine.release("--reason", "unknown-kind", expect=EX_DATAERR)[0]["outcome"] == "refused"
-    outcome, = quarantine.release(id, "--force")
-    assert outcome["outcome"] == "released"
-    assert quarantine.entry(delivery.delivery_id)["released"] is True
-    # --force is for unknown cases: a record known to have been released is not released again.
-    assert quarantine.release(id, "--force")[0]["outcome"] == "released-before"
 
 
 def test_missing_record_exits_66_with_the_reason(quarantine):
@@ -487,15 +445,6 @@ def test_wrong_usage_exits_64_with_the_reason(shared, arguments, text):
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and text in done.stderr
 
 
-@pytest.mark.slow
-def test_unreachable_kafka_exits_69(installation):
-    config = installation.config()
-    config["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
-    for arguments in (["list"], ["show", "0-0"], ["release", "0-0"]):
-        done = installation.gatepost("quarantine", *arguments, config=config)
-        assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "") and "Kafka cannot be reached" in done.stderr
-
-
 def test_missing_topics_exit_69_with_the_remedy(installation):
     done = installation.gatepost("quarantine", "list")
     assert done.returncode == EX_UNAVAILABLE and "gatepost topics create" in done.stderr
@@ -528,13 +477,12 @@ def test_missing_permission_exits_77(guarded_broker, tmp_path):
         quarantine = Quarantine(installation, daemon)
         delivery = Delivery(b"no JSON")
         id = quarantine.send(delivery)
-        daemon.accept(delivery.signed_again())  # a record to read where a release may be
         daemon.stop()
         deny(kafka, kafka.deliveries, AclOperation.WRITE)
         done = quarantine.run("release", id, expect=EX_NOPERM)
-        assert "not released: " in done.stdout and "authorization" in done.stdout
+        assert "not released: " in done.stdout and "authorization" in done.stdout.lower()
         assert quarantine.entry(quarantine.list()[0]["deliveryId"])["released"] is False
-        for topic, operation in ((kafka.deliveries, AclOperation.READ), (kafka.quarantine, AclOperation.READ),
+        for topic, operation in ((kafka.quarantine, AclOperation.READ),
                                  (kafka.quarantine, AclOperation.DESCRIBE)):
             deny(kafka, topic, operation)
             for command in (["list"], ["show", id], ["release", id]):

@@ -20,7 +20,8 @@ class Quarantine:
         return json.loads(self.run(*arguments, "--json", expect=expect).stdout)
 
     def list(self, *arguments):
-        return self.json("list", *arguments)
+        """All records, those that were released, too."""
+        return self.json("list", "--all", *arguments)
 
     def entry(self, delivery_id):
         """The oldest record in quarantine of a delivery."""
@@ -45,7 +46,13 @@ class Quarantine:
         return [record for record in self.events() if record.delivery_id == delivery_id]
 
     def quarantined(self, delivery_id):
-        return [record for record in self.kafka.read(self.kafka.quarantine) if record.delivery_id == delivery_id]
+        return [record for record in self.kafka.read(self.kafka.quarantine)
+                if record.delivery_id == delivery_id and record.header("gatepost-reason")]
+
+    def markers(self, delivery_id):
+        """The markers that releases of a delivery have left in quarantine."""
+        return [record for record in self.kafka.read(self.kafka.quarantine)
+                if record.delivery_id == delivery_id and not record.header("gatepost-reason")]
 
     def deliveries(self, delivery_id):
         return sorted((record for record in self.kafka.read(self.kafka.deliveries) if record.delivery_id == delivery_id),
