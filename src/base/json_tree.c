@@ -183,17 +183,6 @@ json_tree_number(const struct json_value *value, const char *path)
         return json_tree_value(json_tree_at(value, path));
 }
 
-double
-json_tree_sum(const struct json_value *object)
-{
-        double sum = 0;
-
-        for (const struct json_value *each = object == NULL ? NULL : object->first; each != NULL;
-             each = each->next)
-                sum += json_tree_value(each);
-        return sum;
-}
-
 int
 json_tree_is_true(const struct json_value *value, const char *path)
 {

@@ -53,9 +53,6 @@ const struct json_value *json_tree_at(const struct json_value *value, const char
 double json_tree_value(const struct json_value *value);
 double json_tree_number(const struct json_value *value, const char *path);
 
-/* Return the sum of the numbers in an object. */
-double json_tree_sum(const struct json_value *object);
-
 /* Return whether the value at a path is true; whether it is false. */
 int json_tree_is_true(const struct json_value *value, const char *path);
 int json_tree_is_false(const struct json_value *value, const char *path);

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SPAN_MAX_S 1e15
@@ -154,51 +155,4 @@ number_format_span(double seconds, char text[NUMBER_TEXT_SIZE])
         else
                 (void)snprintf(text, NUMBER_TEXT_SIZE, "%lu s", s);
         return text;
-}
-
-void
-number_print_span(FILE *out, double seconds)
-{
-        char text[NUMBER_TEXT_SIZE];
-
-        fputs(number_format_span(seconds, text), out);
-}
-
-/* Print a whole number with commas between thousands. */
-static void
-print_grouped(FILE *out, double number)
-{
-        char digits[320];
-        size_t len = (size_t)snprintf(digits, sizeof(digits), "%.0f", number);
-
-        for (size_t i = 0; i < len; i++) {
-                putc(digits[i], out);
-                if (i + 1 < len && (len - i - 1) % 3 == 0 && digits[i] != '-')
-                        putc(',', out);
-        }
-}
-
-void
-number_print_time(FILE *out, double seconds)
-{
-        static const struct {
-                double below, each;
-                const char *name;
-        } units[] = {
-            {1e-3, 1e-6, "µs"}, {1, 1e-3, "ms"}, {120, 1, "s"}, {7200, 60, "min"}, {1e300, 3600, "h"}};
-        size_t i = 0;
-        double n;
-
-        if (seconds == 0) {
-                fputs("0 s", out);
-                return;
-        }
-        while (i + 1 < ARRAY_LEN(units) && seconds >= units[i].below)
-                i++;
-        n = seconds / units[i].each;
-        if (n < 9.95)
-                fprintf(out, "%.1f", n);
-        else
-                print_grouped(out, n);
-        fprintf(out, " %s", units[i].name);
 }

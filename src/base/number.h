@@ -3,7 +3,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -37,13 +36,9 @@ int number_parse_duration(const char *text, uint64_t min, uint64_t max, uint64_t
 char *number_format_duration(uint64_t ms, char text[NUMBER_TEXT_SIZE]);
 
 /*
- * Write or print a time span for people: 3 d 4 h, 5 h 12 min, 47 s; 0 s if it is not a number, negative, or
- * beyond 1e15 s. number_format_span() returns text.
+ * Write a time span for people: 3 d 4 h, 5 h 12 min, 47 s; 0 s if it is not a number, negative, or beyond
+ * 1e15 s. Return text.
  */
 char *number_format_span(double seconds, char text[NUMBER_TEXT_SIZE]);
-void number_print_span(FILE *out, double seconds);
-
-/* Print a duration in one unit, with at least two digits: 1.2 ms, 850 µs, 12 s, 34 h. */
-void number_print_time(FILE *out, double seconds);
 
 #endif

@@ -114,6 +114,35 @@ print_bytes(double bytes)
 }
 
 static void
+print_span(double seconds)
+{
+        char text[NUMBER_TEXT_SIZE];
+
+        fputs(number_format_span(seconds, text), stdout);
+}
+
+/* Print a duration with at least two digits: 850 µs, 1.2 ms, 12 s. */
+static void
+print_time(double seconds)
+{
+        const char *unit = seconds < 1e-3 ? "µs" : seconds < 1 ? "ms" : "s";
+        double n = seconds < 1e-3 ? seconds * 1e6 : seconds < 1 ? seconds * 1e3 : seconds;
+
+        printf(n > 0 && n < 9.95 ? "%.1f %s" : "%.0f %s", n, unit);
+}
+
+/* Return the sum of the numbers in an object. */
+static double
+sum_of(const struct json_value *object)
+{
+        double sum = 0;
+
+        for (const struct json_value *each = object->first; each != NULL; each = each->next)
+                sum += json_tree_value(each);
+        return sum;
+}
+
+static void
 print_value(const struct json_value *status, const struct json_value *value, enum format format)
 {
         double number = json_tree_value(value);
@@ -127,25 +156,25 @@ print_value(const struct json_value *status, const struct json_value *value, enu
                 printf("%.0f", number);
                 break;
         case FORMAT_SUM:
-                printf("%.0f", json_tree_sum(value));
+                printf("%.0f", sum_of(value));
                 break;
         case FORMAT_BYTES:
                 print_bytes(number);
                 break;
         case FORMAT_SPAN:
-                number_print_span(stdout, number);
+                print_span(number);
                 break;
         case FORMAT_SINCE:
-                number_print_span(stdout, time_of(status) - number);
+                print_span(time_of(status) - number);
                 printf(" ago");
                 break;
         case FORMAT_EXPIRY:
                 printf("%s", number > time_of(status) ? "expires in " : "expired");
                 if (number > time_of(status))
-                        number_print_span(stdout, number - time_of(status));
+                        print_span(number - time_of(status));
                 break;
         case FORMAT_TIME:
-                number_print_time(stdout, number);
+                print_time(number);
                 break;
         }
 }
@@ -233,7 +262,7 @@ print_requests(const struct json_value *status)
         for (const struct json_value *each = first_at(status, "requests"); each != NULL; each = each->next) {
                 int is_of_none = each->name == NULL || *each->name == '\0', n = 0;
 
-                if (is_of_none && json_tree_sum(each) == 0)
+                if (is_of_none && sum_of(each) == 0)
                         continue;
                 printf("%s", is_of_none ? "requests to no source: " : "source ");
                 print_text(is_of_none ? "" : each->name);
@@ -262,7 +291,7 @@ print_refusals(const struct json_value *status)
                 double count = json_tree_number(each, "count");
 
                 printf("refused ");
-                number_print_span(stdout, time_of(status) - json_tree_number(each, "timeSeconds"));
+                print_span(time_of(status) - json_tree_number(each, "timeSeconds"));
                 printf(" ago: %.0f from ", count);
                 print_text(client == NULL ? "" : client);
                 printf(", ");

@@ -80,25 +80,6 @@ START_TEST(test_durations_are_formatted_with_the_largest_unit)
 }
 END_TEST
 
-static const struct {
-        double seconds;
-        const char *text;
-} durations[] = {
-    {0, "0 s"},     {0.0000013, "1.3 µs"}, {0.0123, "12 ms"}, {9.96, "10 s"},
-    {119, "119 s"}, {999, "17 min"},       {123456, "34 h"},  {1e8, "27,778 h"},
-};
-
-START_TEST(test_duration_is_printed_with_one_unit)
-{
-        char text[64] = "";
-        FILE *out = fmemopen(text, sizeof(text), "w");
-
-        number_print_time(out, durations[_i].seconds);
-        fclose(out);
-        ck_assert_str_eq(text, durations[_i].text);
-}
-END_TEST
-
 Suite *
 suite_number(void)
 {
@@ -106,7 +87,6 @@ suite_number(void)
         TCase *all = tcase_create("all");
 
         tcase_add_test(all, test_sizes_are_parsed_with_units);
-        tcase_add_loop_test(all, test_duration_is_printed_with_one_unit, 0, ARRAY_LEN(durations));
         tcase_add_test(all, test_durations_are_parsed_with_units);
         tcase_add_test(all, test_invalid_duration_is_refused_with_an_example);
         tcase_add_test(all, test_number_out_of_range_is_refused);
