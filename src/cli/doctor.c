@@ -125,26 +125,23 @@ check_all(struct doctor *doctor)
         }
 }
 
-/* Return what to name as the cause: the first error, else the first warning; NULL: all is in order. */
-static const struct finding *
-find_cause(const struct findings *findings)
-{
-        const struct finding *error = findings_first(findings, FINDING_ERROR);
-
-        return error != NULL ? error : findings_first(findings, FINDING_WARNING);
-}
-
-/* Return the cause as text, to be freed. */
+/* Return a finding on one line, without its remedy, to be freed. */
 static char *
-describe(const struct finding *cause)
+describe(const struct finding *finding)
 {
-        return mem_printf("%s%s%s: %s", cause->step, cause->subject == NULL ? "" : " ",
-                          cause->subject == NULL ? "" : cause->subject, cause->text);
+        const char *subject = finding->subject == NULL ? "" : finding->subject;
+        char line[32] = "";
+
+        if (finding->line != 0)
+                (void)snprintf(line, sizeof(line), ":%zu", finding->line);
+        return mem_printf("%s%s%s%s: %s", finding->step, *subject == '\0' ? "" : " ", subject, line,
+                          finding->text);
 }
 
 static void
-print_json(const struct findings *findings, const struct finding *cause)
+print_json(const struct findings *findings)
 {
+        const struct finding *cause = findings_first(findings, FINDING_ERROR);
         struct json_writer *json = json_new(1);
         char *text = cause == NULL ? NULL : describe(cause);
 
@@ -160,30 +157,31 @@ print_json(const struct findings *findings, const struct finding *cause)
         free(text);
 }
 
-/* Print how much is in order, and the last line. */
+/* Print how much is in order, and the last line: the first failure, or without one the first warning. */
 static void
-print_end(const struct findings *findings, const struct finding *cause)
+print_end(const struct findings *findings)
 {
+        const struct finding *first = findings_first(findings, FINDING_ERROR);
         size_t n_skipped = findings_count(findings, FINDING_SKIPPED);
-        const char *remedy;
-        char *text;
+        char *text, *line;
 
+        if (first == NULL)
+                first = findings_first(findings, FINDING_WARNING);
         printf("%zu ok", findings_count(findings, FINDING_PASSED));
         if (n_skipped > 0)
                 printf(", %zu skipped", n_skipped);
         putchar('\n');
-        if (cause == NULL) {
+        if (first == NULL) {
                 puts("no trouble found");
                 return;
         }
-        text = describe(cause);
-        remedy = cause->remedy == NULL ? "gatepost-guide(7), TROUBLESHOOTING" : cause->remedy;
-        fputs("cause: ", stdout);
-        text_print(stdout, text, strlen(text));
-        fputs("; remedy: ", stdout);
-        text_print(stdout, remedy, strlen(remedy));
+        text = describe(first);
+        line = mem_printf("%s: %s; remedy: %s", first->level == FINDING_ERROR ? "cause" : "warning", text,
+                          first->remedy == NULL ? "gatepost-guide(7), TROUBLESHOOTING" : first->remedy);
+        text_print(stdout, line, strlen(line));
         putchar('\n');
         free(text);
+        free(line);
 }
 
 /* Nothing has to be undone, and some steps wait for seconds in a library that knows no interrupts. */
@@ -199,16 +197,6 @@ on_interrupt(int number)
 }
 
 static void
-catch_interrupts(void)
-{
-        static const struct sigaction action = {.sa_handler = on_interrupt};
-
-        (void)sigaction(SIGINT, &action, NULL);
-        (void)sigaction(SIGTERM, &action, NULL);
-        (void)signal(SIGPIPE, SIG_IGN); /* OpenSSL writes to connections that the other side has closed */
-}
-
-static void
 prepare(struct doctor *doctor)
 {
         char *unit = command_unit(doctor->file);
@@ -218,7 +206,9 @@ prepare(struct doctor *doctor)
         doctor->reload = mem_printf("systemctl reload %s", unit);
         doctor->restart = mem_printf("systemctl restart %s", unit);
         free(unit);
-        catch_interrupts();
+        (void)signal(SIGINT, on_interrupt);
+        (void)signal(SIGTERM, on_interrupt);
+        (void)signal(SIGPIPE, SIG_IGN); /* OpenSSL writes to connections that the other side has closed */
 }
 
 static void
@@ -247,9 +237,9 @@ run(const char *file)
         prepare(&doctor);
         check_all(&doctor);
         if (args.as_json)
-                print_json(&doctor.findings, find_cause(&doctor.findings));
+                print_json(&doctor.findings);
         else
-                print_end(&doctor.findings, find_cause(&doctor.findings));
+                print_end(&doctor.findings);
         status = findings_status(&doctor.findings);
         free_doctor(&doctor);
         return status;

@@ -107,8 +107,7 @@ check_listener(struct doctor *doctor, const char *address, const struct own_url 
                 doctor_fail(doctor, EX_CONFIG, address, doctor->reload,
                             "gatepostd serves another certificate than the file has");
         } else if (!answer.is_connected) {
-                doctor_fail(doctor, EX_UNAVAILABLE, address, doctor->start, "nothing listens there: %s",
-                            error.text);
+                doctor_fail(doctor, EX_UNAVAILABLE, address, doctor->start, "nothing listens there");
         } else {
                 doctor_fail(doctor, EX_UNAVAILABLE, address, doctor->restart, "no answer: %s", error.text);
         }
@@ -145,8 +144,8 @@ read_status(struct doctor *doctor, const struct own_url *to)
         struct error error;
 
         if (call(to, &answer, &error) != 0) {
-                doctor_fail(doctor, EX_UNAVAILABLE, address, doctor->start, "gatepostd does not answer: %s",
-                            error.text);
+                doctor_fail(doctor, EX_UNAVAILABLE, address, doctor->start, "gatepostd does not %s",
+                            answer.is_connected ? "answer" : "run: nothing listens there");
                 return;
         }
         doctor->status = json_tree_parse(answer.body, answer.len, &error);

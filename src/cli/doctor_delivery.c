@@ -104,21 +104,12 @@ try_source(struct doctor *doctor, const struct config_source *source)
         free(to.url);
 }
 
-/* Return why no test delivery can be sent, or NULL. */
-static const char *
-find_obstacle(const struct doctor *doctor)
+/* Return whether the receiver here takes connections of this command. */
+static int
+has_open_receiver(const struct config *config)
 {
-        const struct config *config = doctor->config;
-
-        if (!doctor->sends)
-                return "left out by --no-send";
-        if (doctor->url != NULL)
-                return NULL;
-        if (!(config->roles & CONFIG_RECEIVER))
-                return "there is no receiver here; use --to URL";
-        return config->requires_proxy || config->tls_client_ca_file != NULL
-                   ? "gatepostd takes connections of proxies only; use --to URL"
-                   : NULL;
+        return config->roles & CONFIG_RECEIVER && !config->requires_proxy &&
+               config->tls_client_ca_file == NULL;
 }
 
 void
@@ -127,10 +118,10 @@ doctor_check_delivery(struct doctor *doctor)
         const struct config *config = doctor->config;
         int has_path = doctor->url != NULL && receiver_url_has_path(doctor->url);
         const struct config_source *only = has_path ? receiver_url_source(config, doctor->url) : NULL;
-        const char *obstacle = find_obstacle(doctor);
 
-        if (obstacle != NULL) {
-                doctor_skip(doctor, NULL, "%s", obstacle);
+        if (!doctor->sends || (doctor->url == NULL && !has_open_receiver(config))) {
+                doctor_skip(doctor, NULL, "%s",
+                            doctor->sends ? "it needs --to URL" : "left out by --no-send");
                 return;
         }
         if (has_path && only == NULL) {
@@ -177,7 +168,9 @@ find_records(struct doctor *doctor, struct error *error)
         if (offsets_stable_ranges(doctor->offsets, doctor->config->deliveries_topic, &now, &n,
                                   QUERY_TIMEOUT_MS, error) != 0)
                 return -1;
-        for (size_t i = 0; i < n && i < doctor->n_logs; i++)
+        if (n > doctor->n_logs)
+                n = doctor->n_logs; /* partitions were added meanwhile */
+        for (size_t i = 0; i < n; i++)
                 now[i].from = doctor->logs[i].to < now[i].to ? doctor->logs[i].to : now[i].to;
         result = range_read(doctor->config, NULL, now, n, on_record, doctor, error) == RANGE_DONE ? 0 : -1;
         free(now);

@@ -133,12 +133,15 @@ static char *
 describe_place(const struct finding *finding)
 {
         const char *subject = finding->subject == NULL ? "" : finding->subject;
+        char line[32] = "";
 
-        if (finding->step != NULL)
-                return mem_printf("%s %s%s%s",
-                                  is_utf8() ? levels[finding->level].tick : levels[finding->level].mark,
-                                  finding->step, *subject == '\0' ? "" : " ", subject);
-        return finding->line == 0 ? mem_strdup(subject) : mem_printf("%s:%zu", subject, finding->line);
+        if (finding->line != 0)
+                (void)snprintf(line, sizeof(line), ":%zu", finding->line);
+        if (finding->step == NULL)
+                return mem_printf("%s%s", subject, line);
+        return mem_printf("%s %s%s%s%s",
+                          is_utf8() ? levels[finding->level].tick : levels[finding->level].mark,
+                          finding->step, *subject == '\0' ? "" : " ", subject, line);
 }
 
 static void

@@ -131,6 +131,14 @@ def test_broker_that_advertises_an_unreachable_name(tmp_path):
     expect(checkup, EX_UNAVAILABLE, "brokers kafka-internal.invalid:9092: broker 1 advertises this address", "correct its advertised.listeners")
 
 
+def test_first_of_all_missing_topics_stands_for_the_others(installation):
+    checkup = examine(installation, by_sockets(installation))
+    expect(checkup, EX_CONFIG, f"topics {installation.kafka.deliveries}: the topic is missing")
+    assert [line for line in checkup.lines if " topics" in line and "missing" not in line and "remedy" not in line] == ["· topics: so are 10 others"]
+    do(installation, checkup.remedy)
+    assert not [line for line in examine(installation, by_sockets(installation)).lines if line.startswith("✗ topics")]
+
+
 def test_missing_topic(installation, running):
     installation.kafka.delete(f"{installation.prefix}.invoice.accepted")
     checkup = examine(installation, file_of(running))
@@ -178,7 +186,7 @@ def test_router_that_does_not_run(installation):
     """Its machine has no listener, so the admin endpoint is the first that does not answer."""
     installation.create_topics()
     checkup = examine(installation, by_sockets(installation, "router"))
-    expect(checkup, EX_UNAVAILABLE, "daemon unix:", "gatepostd does not answer", "systemctl start gatepostd")
+    expect(checkup, EX_UNAVAILABLE, "daemon unix:", "gatepostd does not run: nothing listens there", "systemctl start gatepostd")
 
 
 def test_address_of_another_program(installation, service, stopped):
@@ -290,7 +298,7 @@ def test_spool_whose_disk_is_full(tmp_path, own_broker, plain_build):
         waiting.until(lambda: daemon.post().json["error"]["message"] == "the disk of the spool is full", 60, "a refusal because of the disk")
     finally:
         own_broker.resume(1)
-    daemon.wait_until_ready()
+    waiting.until(lambda: examine(installation, file_of(daemon), "--no-send").cause.startswith("state "), 120, "Kafka to be usable again")
     expect(examine(installation, file_of(daemon)), EX_UNAVAILABLE, "state spool: the disk is full", "make room on the disk of the spool's directory")
     installation.clean_up()
 

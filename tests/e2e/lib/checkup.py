@@ -14,12 +14,12 @@ OTHER_SECRET = b"another secret, of the tests of doctor"
 
 
 class Checkup:
-    """A run of `gatepost doctor`: its last line has the cause, and the remedy, which both are empty if all is well."""
+    """A run of `gatepost doctor`: its last line has the cause or the first warning, and the remedy; both are empty if all is well."""
 
     def __init__(self, done):
         self.status, self.lines, self.stderr = done.returncode, done.stdout.splitlines(), done.stderr
         self.last = self.lines[-1]
-        self.cause, _, self.remedy = self.last.removeprefix("cause: ").partition("; remedy: ") if self.last.startswith("cause: ") else ("", "", "")
+        self.cause, _, self.remedy = self.last.partition(": ")[2].partition("; remedy: ")
 
     def having(self, mark):
         return [line for line in self.lines if line.startswith(f"{mark} ")]
@@ -42,7 +42,7 @@ def steps_of(installation, config, *arguments):
 def expect(checkup, status, cause, *words):
     """The first cross is the cause, which begins so, and it has one remedy, of two lines at most."""
     assert checkup.status == status, checkup.lines
-    assert checkup.cause.startswith(cause) and checkup.cause == checkup.having("✗")[0].removeprefix("✗ "), checkup.last
+    assert checkup.last.startswith(f"cause: {cause}") and checkup.cause == checkup.having("✗")[0].removeprefix("✗ "), checkup.last
     assert len(re.sub(r"/\S*/", "/etc/gatepost/", checkup.remedy)) <= 2 * 80 and f"  remedy: {checkup.remedy}" in checkup.lines, checkup.last
     for word in words:
         assert word in checkup.last, (word, checkup.last)
