@@ -244,7 +244,7 @@ was_mended(const struct json_value *status, const struct json_value *refusal)
         const struct json_value *accepted =
             json_tree_get(json_tree_get(status, "lastAcceptedSeconds"), text_at(refusal, "source"));
 
-        return json_tree_value(accepted) > json_tree_number(refusal, "timeSeconds");
+        return json_tree_value(accepted) >= json_tree_number(refusal, "timeSeconds");
 }
 
 static void

@@ -29,7 +29,7 @@
 
   function recentTimes(status) {
     const numbers = {};
-    for (const name of ["ackSeconds", "deliverySeconds", "commitSeconds"]) {
+    for (const name of ["ackSeconds", "deliverySeconds"]) {
       for (const q of ["p50", "p99"]) if (status[name]) numbers[`${name}/${q}`] = status[name].recent[q];
     }
     return numbers;
@@ -223,7 +223,7 @@
   }
 
   function fillQuarantined(status, numbers) {
-    setText(byId("quarantined-count"), numbers.quarantined === 0 ? "" : `${grouped(numbers.quarantined)} since the start; gatepost quarantine list shows all`);
+    setText(byId("quarantined-count"), numbers.quarantined === 0 ? "" : `${grouped(numbers.quarantined)} since the start, released ones included; gatepost quarantine list shows which wait`);
     fillCounts("reasons", countRows(numbers, "reason"));
     const recent = status.recentlyQuarantined ?? [], groups = groupBy(recent, (each) => [each.reason, each.source, each.detail].join("\n"));
     fillEvents("recent", [...groups.values()], ([each, ...others]) => [
@@ -306,20 +306,16 @@
     setText(byId("kafka-state"), status.kafkaReachable ? "reachable" : "away");
     fillFacts("brokers", status.brokers.map(({ broker, up, roundTripSeconds }) =>
       ({ cells: [broker, up ? "connected" : "down", time(roundTripSeconds)], className: up ? "" : "down" })));
-    fillFacts("clients", Object.entries(status.kafkaClients).map(([name, { requests, errors, timeouts, queuedRecords }]) =>
-      ({ cells: [name, joined([plural(requests, "request"), errors + timeouts && `${grouped(errors + timeouts)} lost`,
-        queuedRecords && `${plural(queuedRecords, "record")} queued`])] })));
   }
 
   function fillConfiguration(status) {
-    const { file, loadedSeconds, listeners, topics, dedupWindowSeconds } = status.configuration ?? {};
+    const { file, loadedSeconds, topics, dedupWindowSeconds } = status.configuration ?? {};
     if (!status.configuration) return;
     const left = status.certificateExpirySeconds - serverNow(), byTopic = groupBy(topics.events, ({ topic }) => topic);
-    fillFacts("listeners", listeners.map((each) => ({ cells: [each.address, each.for, each.tls ? "on" : "off"] })));
     fillFacts("objects", [["file", file], ["loaded", { at: loadedSeconds }],
       ...(status.certificateExpirySeconds === undefined ? [] : [["certificate", left > 0 ? `expires in ${duration(left)}, ${moment(status.certificateExpirySeconds)}` : "expired"]]),
       ["deliveries", topics.deliveries], ["quarantine", topics.quarantine], ["dedup window", duration(dedupWindowSeconds)],
-      ["versions", joined(Object.entries(status.versions).map(([name, version]) => `${name} ${version}`))]].map((cells) => ({ cells })));
+      ["version", status.versions.gatepostd]].map((cells) => ({ cells })));
     setText(byId("topics-count"), `${plural(byTopic.size, "topic")} of events`);
     fillFacts("topics", [...byTopic].map(([topic, rules]) => ({ cells: [topic, joined(rules.map(({ kinds }) => kinds))] })));
   }

@@ -11,13 +11,13 @@ recent_init(struct recent *recent)
         pthread_mutex_init(&recent->mutex, NULL);
 }
 
-/* Return whether an event only repeats another one. */
+/* Return whether an event only repeats another one. A scan of paths of no source repeats, too. */
 static int
 is_same(const struct recent_event *one, const struct recent_event *other)
 {
         return one->outcome == other->outcome && strcmp(one->source, other->source) == 0 &&
                one->offset == other->offset && one->partition == other->partition &&
-               strcmp(one->detail, other->detail) == 0;
+               (*one->source == '\0' || strcmp(one->detail, other->detail) == 0);
 }
 
 void

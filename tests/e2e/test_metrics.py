@@ -148,8 +148,7 @@ def test_kind_names_are_escaped(offline, kind):
     done = subprocess.run(["promtool", "check", "metrics"], input=daemon.admin("/metrics").body, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     assert (done.returncode, done.stdout) == (0, b"")
-    assert len(daemon.metrics("gatepost_events_total")) == 1
-    assert len(daemon.admin("/status").json["events"]) == 1
+    assert len(daemon.metrics("gatepost_events_total")) == len(daemon.admin("/status").json["events"]) >= 1
 
 
 def provoke(daemon, secret):

@@ -116,7 +116,7 @@ def test_text_shows_the_same_figures(shared, daemon):
 
     def nothing_waits():
         done = shared.gatepost("status", config=daemon.config)
-        return done if value(done.stdout, "waiting to be published") == "0" else None
+        return done if value(done.stdout, "waiting to be published") == "0" and value(done.stdout, "events") != "0" else None
     done = waiting.until(nothing_waits, 30, "no lag")
     assert (done.returncode, done.stderr) == (0, "")
     text = done.stdout
@@ -142,6 +142,34 @@ def test_file_without_an_admin_section_means_the_default(offline):
     path.write_text("[router]\n")
     done = offline.gatepost("status", config=path)
     assert (done.returncode in (0, EX_TEMPFAIL) or "127.0.0.1:9464" in done.stderr), done.stderr
+
+
+def test_test_deliveries_of_doctor_are_no_accepted_ones(installation):
+    config = installation.config()
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    installation.create_topics(config)
+    daemon = installation.start(config).wait_until_ready()
+    assert installation.gatepost("doctor", config=config.directory / f"{daemon.name}.conf").returncode == 0
+    waiting.until(lambda: daemon.metric("gatepost_test_deliveries_total") == 1, 30, "the test delivery to be dropped")
+    status = daemon.admin("/status").json
+    assert status["requests"]["invoicing"]["accepted"] == 0 and status["lastAcceptedSeconds"] == {"invoicing": None}
+    daemon.accept()
+    status = daemon.admin("/status").json
+    assert status["requests"]["invoicing"]["accepted"] == 1 and abs(status["lastAcceptedSeconds"]["invoicing"] - time.time()) < 60
+
+
+def test_missing_event_topic_is_a_finding_with_the_partition_that_waits(installation):
+    config = installation.config("router")
+    config["admin"]["listen"] = f"unix:{config.directory}/admin.sock"
+    installation.create_topics(config, partitions=1)
+    kafka, topic = installation.kafka, f"{installation.kafka.prefix}.invoice.pending"
+    installation.start(config)
+    kafka.delete(topic)
+    kafka.append([Delivery(event_body("invoice.pending"))])
+    expected = re.compile(rf"^partition 0: warning: waiting: .*{re.escape(topic)}.* missing.*\n  remedy: gatepost topics list; gatepost topics create", re.M)
+    shown = []
+    waiting.until(lambda: shown.append(installation.gatepost("status", config=config).stdout) or expected.search(shown[-1]), 60, lambda: shown[-1])
+    assert re.search(r"^router +.* missing", shown[-1], re.M) and value(shown[-1], "waiting to be published") != "0"
 
 
 def test_metrics_for_the_status_are_exported(daemon):

@@ -27,7 +27,7 @@ START_TEST(test_newest_comes_first_and_the_oldest_goes)
         ck_assert_uint_eq(recent_read(&recent, events), 0);
         for (int i = 0; i < RECENT_EVENTS + 5; i++) {
                 (void)snprintf(detail, sizeof(detail), "/%d", i);
-                note(&recent, not_found, "", detail);
+                note(&recent, not_found, "a", detail);
         }
         ck_assert_uint_eq(recent_read(&recent, events), RECENT_EVENTS);
         ck_assert_str_eq(events[0].detail, "/24");
@@ -47,10 +47,14 @@ START_TEST(test_event_that_repeats_the_one_before_is_counted_there)
                 note(&recent, forged, "a", "another secret");
         note(&recent, forged, "b", "another secret");
         note(&recent, forged, "a", "another secret");
-        ck_assert_uint_eq(recent_read(&recent, events), 3);
-        ck_assert_uint_eq(events[0].count, 1);
-        ck_assert_str_eq(events[1].source, "b");
-        ck_assert_uint_eq(events[2].count, 3);
+        note(&recent, not_found, "", "/scan/1");
+        note(&recent, not_found, "", "/scan/2");
+        ck_assert_uint_eq(recent_read(&recent, events), 4);
+        ck_assert_uint_eq(events[0].count, 2);
+        ck_assert_str_eq(events[0].detail, "/scan/2");
+        ck_assert_uint_eq(events[1].count, 1);
+        ck_assert_str_eq(events[2].source, "b");
+        ck_assert_uint_eq(events[3].count, 3);
 }
 END_TEST
 
