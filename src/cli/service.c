@@ -243,8 +243,11 @@ service_request(struct service *service, const char *method, const char *path, c
 
         *failure = (struct service_failure){0};
         *answer = NULL;
-        if (call(service, method, path, body, &received, &failure->reason) != 0)
+        if (call(service, method, path, body, &received, &failure->reason) != 0) {
+                failure->was_sent = received.is_connected && received.failure != HTTP_CLIENT_UNTRUSTED;
                 return explain_absence(service, received.failure, failure);
+        }
+        failure->was_sent = 1;
         failure->http_status = received.status;
         if (received.status >= 200 && received.status <= 299)
                 status = read_answer(&received, answer, failure);
@@ -257,5 +260,5 @@ service_request(struct service *service, const char *method, const char *path, c
 int
 service_may_have_done(const struct service_failure *failure)
 {
-        return failure->http_status < 300 || failure->http_status >= 500;
+        return failure->was_sent && (failure->http_status < 300 || failure->http_status >= 500);
 }

@@ -26,6 +26,7 @@ void service_close(struct service *service);
 
 /* Why a request has failed. The text may quote the service, so it is printed by command_fail(). */
 struct service_failure {
+        int was_sent;    /* the request, perhaps in part */
         int http_status; /* 0: there is no answer */
         struct error reason;
         const char *remedy; /* NULL: the service's message says it */

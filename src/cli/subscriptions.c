@@ -199,7 +199,7 @@ static int
 remove_one(struct service *service)
 {
         struct service_failure failure;
-        int status = webhook_ensure_removed(service, args.id, &failure);
+        int status = webhook_remove(service, args.id, &failure);
 
         if (status == EX_NOINPUT)
                 return command_fail(status, "the service has no webhook %s; see gatepost subscriptions list",

@@ -127,6 +127,29 @@ webhook_list_clear(struct webhooks *webhooks)
         free(webhooks->items);
 }
 
+int
+webhook_remove(struct service *service, const char *id, struct service_failure *failure)
+{
+        char *escaped = curl_easy_escape(NULL, id, 0), *path = mem_printf("/webhooks/%s", escaped);
+        struct json_value *answer = NULL;
+        int status;
+
+        if (strcmp(id, ".") == 0 || strcmp(id, "..") == 0) {
+                /* Dots cannot be escaped: a proxy or the service would resolve them as path segments. */
+                *failure = (struct service_failure){0};
+                (void)error_set(&failure->reason, "%s is not an ID", id);
+                status = EX_DATAERR;
+        } else {
+                status = service_request(service, "DELETE", path, NULL, &answer, failure);
+        }
+        if (failure->http_status == 404 || failure->http_status == 410)
+                status = EX_NOINPUT;
+        json_tree_free(answer);
+        curl_free(escaped);
+        free(path);
+        return status;
+}
+
 /* Return a URL in its normal form, or as it is. The caller frees it. */
 static char *
 normalise(const char *text)

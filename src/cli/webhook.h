@@ -33,6 +33,9 @@ int webhook_list(struct service *service, struct webhooks *webhooks,
                  struct service_failure *failure) MUST_CHECK;
 void webhook_list_clear(struct webhooks *webhooks);
 
+/* Remove one. Returns 0, EX_NOINPUT if there is none of this ID, or another exit status with the failure. */
+int webhook_remove(struct service *service, const char *id, struct service_failure *failure) MUST_CHECK;
+
 /* Read the webhook in the answer to its registration; members that are not in it are NULL. */
 void webhook_read_added(const struct json_value *answer, struct registered_webhook *webhook);
 void webhook_clear(struct registered_webhook *webhook);

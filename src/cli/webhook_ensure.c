@@ -5,8 +5,6 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include <curl/curl.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -87,8 +85,7 @@ withdraw(struct webhook_ensure *ensure, const struct registered_webhook *added,
 {
         struct service_failure ignored;
         int is_gone = find_id(&ensure->before, added->id) == NULL &&
-                      webhook_ensure_removed(ensure->service, added->id, &ignored) == 0;
-
+                      webhook_remove(ensure->service, added->id, &ignored) == 0;
         char *shown = webhook_describe(added);
 
         *failure = (struct service_failure){.remedy = "pass --url and --events as the service shows them"};
@@ -162,7 +159,7 @@ webhook_ensure(struct webhook_ensure *ensure, struct service_failure *failure)
                 return status;
         find_old(ensure);
         for (size_t i = 0; i < ensure->n_old && !ensure->is_dry && status == 0; i++) {
-                status = webhook_ensure_removed(ensure->service, ensure->old[i]->id, failure);
+                status = webhook_remove(ensure->service, ensure->old[i]->id, failure);
                 if (status == EX_NOINPUT)
                         status = 0; /* somebody else has removed it */
                 ensure->n_removed += status == 0;
@@ -179,27 +176,4 @@ webhook_ensure_clear(struct webhook_ensure *ensure)
         free(ensure->old);
         webhook_list_clear(&ensure->before);
         webhook_list_clear(&ensure->after);
-}
-
-int
-webhook_ensure_removed(struct service *service, const char *id, struct service_failure *failure)
-{
-        char *escaped = curl_easy_escape(NULL, id, 0), *path = mem_printf("/webhooks/%s", escaped);
-        struct json_value *answer = NULL;
-        int status;
-
-        if (strcmp(id, ".") == 0 || strcmp(id, "..") == 0) {
-                /* Dots cannot be escaped: a proxy or the service would resolve them as path segments. */
-                *failure = (struct service_failure){0};
-                (void)error_set(&failure->reason, "%s is not an ID", id);
-                status = EX_DATAERR;
-        } else {
-                status = service_request(service, "DELETE", path, NULL, &answer, failure);
-        }
-        if (failure->http_status == 404 || failure->http_status == 410)
-                status = EX_NOINPUT;
-        json_tree_free(answer);
-        curl_free(escaped);
-        free(path);
-        return status;
 }

@@ -38,8 +38,4 @@ struct webhook_ensure {
 int webhook_ensure(struct webhook_ensure *ensure, struct service_failure *failure) MUST_CHECK;
 void webhook_ensure_clear(struct webhook_ensure *ensure);
 
-/* Remove a webhook. Returns 0, EX_NOINPUT if there is none of this ID, or another exit status. */
-int webhook_ensure_removed(struct service *service, const char *id,
-                           struct service_failure *failure) MUST_CHECK;
-
 #endif

@@ -234,8 +234,8 @@ def test_key_is_not_sent_to_a_server_with_an_invalid_certificate(tmp_path, what)
         client = Client(tmp_path, service.url)
         if ca_file:
             client.config["service"]["ca_file"] = ca_file
-        done = client.run("list", expect=EX_UNAVAILABLE)
-        assert service.calls == [] and "the API key was not sent: " in done.stderr and "set ca_file in [service]" in done.stderr
+        for done in (client.run("list", expect=EX_UNAVAILABLE), client.add(expect=EX_UNAVAILABLE), client.ensure(expect=EX_UNAVAILABLE)):
+            assert service.calls == [] and "the API key was not sent: " in done.stderr and "set ca_file in [service]" in done.stderr
 
 
 def test_control_characters_in_certificates_are_escaped(tmp_path, authority):
