@@ -169,7 +169,7 @@ open_client(const struct config *config, const char *bootstrap, struct transacti
 }
 
 void
-transaction_know_topics(struct transaction *transaction, const struct config *config)
+transaction_prefetch_topics(struct transaction *transaction, const struct config *config)
 {
         topics_keep(&transaction->topics, transaction->client, config);
 }
@@ -193,7 +193,7 @@ transaction_new(const struct config *config, const char *bootstrap,
                 free(transaction);
                 return NULL;
         }
-        transaction_know_topics(transaction, config);
+        transaction_prefetch_topics(transaction, config);
         return transaction;
 }
 
@@ -225,7 +225,7 @@ transaction_init(struct transaction *transaction, int timeout_ms, struct error *
 }
 
 void
-transaction_settle(struct transaction *transaction)
+transaction_wait_for_markers(struct transaction *transaction)
 {
         begin_delay_wait(&transaction->responses.delay);
 }
@@ -332,7 +332,7 @@ commit(struct transaction *transaction, const rd_kafka_consumer_group_metadata_t
         if (failure != NULL)
                 return take_commit_error(transaction, find_cause(transaction, failure),
                                          "send_offsets_to_transaction", error);
-        if (transaction_is_unfenced(transaction))
+        if (transaction_has_old_brokers(transaction))
                 return error_set(error, "the brokers are older than Kafka 2.5, which the router needs");
         /*
          * All reports must arrive first: librdkafka would commit without a record that no broker has
@@ -371,7 +371,7 @@ transaction_commit(struct transaction *transaction, const rd_kafka_consumer_grou
  * records.
  */
 void
-transaction_learn(struct transaction *transaction)
+transaction_poll_reports(struct transaction *transaction)
 {
         int64_t until_ms = clock_monotonic_ms() + REPORT_WAIT_MS;
 
@@ -393,7 +393,7 @@ transaction_is_tainted(struct transaction *transaction)
 }
 
 int
-transaction_is_unfenced(struct transaction *transaction)
+transaction_has_old_brokers(struct transaction *transaction)
 {
         return atomic_load(&transaction->responses.is_unfenced);
 }

@@ -27,18 +27,18 @@ struct transaction_failure {
 
 /*
  * The transactional.id is `<group>-<instance>`. on_failure may be called, with arg, from
- * transaction_produce(), transaction_commit() and transaction_learn(). Returns NULL with the reason.
+ * transaction_produce(), transaction_commit() and transaction_poll_reports(). Returns NULL with the reason.
  */
 struct transaction *transaction_new(const struct config *config, const char *bootstrap,
                                     void (*on_failure)(const struct transaction_failure *failure, void *arg),
                                     void *arg, struct error *error) MUST_CHECK;
 
 /**
- * transaction_know_topics(transaction, config):
+ * transaction_prefetch_topics(transaction, config):
  * Keep the metadata of the topics that the configuration names, to which records will be produced; initially
  * those of transaction_new().
  */
-void transaction_know_topics(struct transaction *transaction, const struct config *config);
+void transaction_prefetch_topics(struct transaction *transaction, const struct config *config);
 
 /**
  * transaction_init(transaction, timeout_ms, error):
@@ -48,11 +48,11 @@ void transaction_know_topics(struct transaction *transaction, const struct confi
 int transaction_init(struct transaction *transaction, int timeout_ms, struct error *error) MUST_CHECK;
 
 /**
- * transaction_settle(transaction):
+ * transaction_wait_for_markers(transaction):
  * Wait until Kafka has probably finished the last commit, up to 20 ms: a transaction that begins sooner is
  * delayed longer (begin_delay.h). Not worthwhile when enough records wait to spend this time on adding them.
  */
-void transaction_settle(struct transaction *transaction);
+void transaction_wait_for_markers(struct transaction *transaction);
 
 int transaction_begin(struct transaction *transaction, struct error *error) MUST_CHECK;
 
@@ -82,7 +82,7 @@ int transaction_commit(struct transaction *transaction, const rd_kafka_consumer_
 int64_t transaction_slowest_ms(const struct transaction *transaction) MUST_CHECK;
 
 /* After a failure, wait up to 50 ms for reports of refused records, in case they are the cause. */
-void transaction_learn(struct transaction *transaction);
+void transaction_poll_reports(struct transaction *transaction);
 
 /**
  * transaction_is_tainted(transaction):
@@ -104,7 +104,7 @@ void transaction_abort(struct transaction *transaction);
  * Whether the brokers are older than Kafka 2.5 and cannot refuse the offsets of a member that has lost its
  * partitions (KIP-447): routers could publish twice. Known after the first commit, which then fails.
  */
-int transaction_is_unfenced(struct transaction *transaction) MUST_CHECK;
+int transaction_has_old_brokers(struct transaction *transaction) MUST_CHECK;
 
 /* Leave the open transaction to the next producer. NULL is harmless. Takes some seconds at most. */
 void transaction_free(struct transaction *transaction);

@@ -321,9 +321,9 @@ judge_remember(struct judge *judge, struct dedup *dedup, const struct record *re
         return remember(judge, dedup, record, MARK_DOUBTFUL, body);
 }
 
-/* Return whether a receiver or a release may have written the record; if not, quarantine it. */
+/* Return 1 if a receiver or a release may have written the record. Else quarantine it, and return 0. */
 static int
-check_origin(const struct record *record, struct verdict *verdict)
+admit_origin(const struct record *record, struct verdict *verdict)
 {
         struct release_id released;
 
@@ -354,10 +354,11 @@ check_origin(const struct record *record, struct verdict *verdict)
 /*
  * Quarantine a record that was in a receiver's spool for more than half of the dedup window: an earlier copy,
  * or another attempt of the same delivery, may have been routed and forgotten. The other half is for the time
- * between the service's attempts. A record without a valid time of reception may be of any age.
+ * between the service's attempts. A record without a valid time of reception may be of any age. Return 1 if
+ * the record was quarantined.
  */
 static int
-was_spooled_too_long(const struct dedup *dedup, const struct record *record, struct verdict *verdict)
+quarantine_if_spooled_long(const struct dedup *dedup, const struct record *record, struct verdict *verdict)
 {
         uint64_t limit_ms = dedup_window_ms(dedup) / 2;
         int64_t received_ms = 0;
@@ -383,7 +384,7 @@ static int
 decide_new(struct judge *judge, const struct dedup *dedup, const struct record *record,
            struct verdict *verdict)
 {
-        if (!check_origin(record, verdict))
+        if (!admit_origin(record, verdict))
                 return 0;
         if (is_replay(record)) {
                 quarantine(verdict, QUARANTINE_REPLAYED_SIGNATURE,
@@ -391,7 +392,8 @@ decide_new(struct judge *judge, const struct dedup *dedup, const struct record *
                            shown_len(record->replay_of), record->replay_of.data);
                 return 0;
         }
-        return was_spooled_too_long(dedup, record, verdict) ? 0 : decode_and_decide(judge, record, verdict);
+        return quarantine_if_spooled_long(dedup, record, verdict) ? 0
+                                                                  : decode_and_decide(judge, record, verdict);
 }
 
 int

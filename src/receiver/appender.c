@@ -79,11 +79,12 @@ is_stuck(const struct appender *appender)
 }
 
 /*
- * Whether to create another producer, and why: there is none, or it has failed for good, or it is stuck. Wait
- * a second after the last attempt: without a permission each producer fails as soon as it is created.
+ * Decide whether to create another producer now. Return 1 with the reason if there is none, if it has failed
+ * for good, or if it is stuck; the next one then gets twice the time. Wait a second after the last attempt:
+ * without a permission each producer fails as soon as it is created.
  */
 static int
-needs_producer(struct appender *appender, int64_t now, struct error *why)
+plan_replacement(struct appender *appender, int64_t now, struct error *why)
 {
         if (appender->producer == NULL || producer_is_broken(appender->producer, why))
                 return now - appender->producer_tried_ms >= RETRY_PRODUCER_MS;
@@ -115,7 +116,7 @@ appender_renew(struct appender *appender)
         char quoted[LOG_QUOTED_SIZE];
         int is_news;
 
-        if (!needs_producer(appender, now, &why))
+        if (!plan_replacement(appender, now, &why))
                 return appender->producer != NULL;
         pthread_mutex_lock(&appender->mutex);
         if (appender->producer != NULL && producer_has_id(appender->producer))

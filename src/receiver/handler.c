@@ -135,8 +135,8 @@ judge_stale(struct handler *handler, struct screened *screened, struct span body
         int64_t age_s = clock_now_ms() / 1000 - delivery->timestamp;
 
         if (body.data == NULL ||
-            !receiver_shared_may_check_stale(handler->shared, body.len * screened->source->n_keys,
-                                             clock_monotonic_ns() / 1000))
+            !receiver_shared_take_stale_budget(handler->shared, body.len * screened->source->n_keys,
+                                               clock_monotonic_ns() / 1000))
                 return OUTCOME_STALE_UNCHECKED;
         if (!screen_is_genuine(screened, body.data, body.len))
                 return OUTCOME_STALE;

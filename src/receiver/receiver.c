@@ -209,9 +209,12 @@ receiver_probe_changed(struct receiver *receiver)
         receiver->is_connected = is_reachable;
 }
 
-/* With a spool the receiver is ready while it can store deliveries, wherever. */
+/*
+ * With a spool the receiver is ready while it can store deliveries, wherever. Return whether it is, with a
+ * text about it. Asking ends the time of spooling when Kafka works again and no delivery has shown it.
+ */
 static int
-can_spool(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
+report_spooling(struct receiver *receiver, char reason[HEALTH_REASON_SIZE])
 {
         struct receiver_shared *shared = receiver->shared;
         int is_away = receiver_shared_is_away(shared), has_failed = receiver_shared_has_failed(shared);
@@ -254,7 +257,7 @@ receiver_is_ready(void *arg, char reason[HEALTH_REASON_SIZE])
                 return 0;
         }
         if (receiver->shared->spool != NULL)
-                return can_spool(receiver, reason);
+                return report_spooling(receiver, reason);
         if (probe_reason(receiver->shared->probe, why) || !receiver->is_connected) {
                 (void)snprintf(reason, HEALTH_REASON_SIZE, "%s", why);
                 return 0;

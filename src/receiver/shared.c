@@ -240,7 +240,7 @@ receiver_shared_is_away(const struct receiver_shared *shared)
  * 429 at the same cost, and the test delivery, or a genuine one from the same address, comes after it.
  */
 static int
-is_the_clients_fault(enum metrics_outcome outcome)
+counts_against_client(enum metrics_outcome outcome)
 {
         return outcome != OUTCOME_UNAVAILABLE && outcome != OUTCOME_ERROR && outcome != OUTCOME_THROTTLED &&
                outcome != OUTCOME_PROBE;
@@ -318,7 +318,8 @@ describe_closed(enum http_end end, const char *reason, const struct address *cli
                                    "descriptor was left",
             [HTTP_END_FULL] = "max_connections were open, and none of the others could be closed",
             [HTTP_END_PER_ADDRESS] = "%s had max_connections_per_address open already",
-            [HTTP_END_NO_PROXY] = "%s is no trusted_proxy; proxy_protocol = required",
+            [HTTP_END_NO_PROXY] =
+                "%s is not in trusted_proxy, the only addresses that proxy_protocol = required accepts",
         };
         char text[ADDRESS_TEXT_SIZE];
 
@@ -351,7 +352,7 @@ receiver_shared_refused(struct receiver_shared *shared, const struct receiver_re
         enum metrics_outcome outcome = refused->outcome;
 
         metrics_count_request(account->metrics, outcome);
-        if (shared->clients != NULL && is_the_clients_fault(outcome) && !refused->is_proxy)
+        if (shared->clients != NULL && counts_against_client(outcome) && !refused->is_proxy)
                 clients_count_refusal(shared->clients, &refused->client, clock_coarse_ms());
         if (!refused->is_of_doctor)
                 note_recent(shared, refused);
@@ -374,7 +375,7 @@ receiver_shared_note_proxy(struct receiver_shared *shared, const struct address 
 }
 
 int
-receiver_shared_may_check_stale(struct receiver_shared *shared, uint64_t bytes, int64_t now_us)
+receiver_shared_take_stale_budget(struct receiver_shared *shared, uint64_t bytes, int64_t now_us)
 {
         int64_t cost_us = (int64_t)((bytes + STALE_BYTES_EACH) * S_US / STALE_BYTES_PER_S);
         int_fast64_t until_us = atomic_load(&shared->stale_until_us);

@@ -57,7 +57,7 @@ struct receiver_shared {
         struct log_flood append_failed;
         struct log_flood spooling_began, spooling_ended;
         atomic_int has_noted_proxy;         /* see receiver_shared_note_proxy() */
-        atomic_int_fast64_t stale_until_us; /* monotonic; see receiver_shared_may_check_stale() */
+        atomic_int_fast64_t stale_until_us; /* monotonic; see receiver_shared_take_stale_budget() */
 };
 
 /* current, metrics and probe outlive it. */
@@ -118,11 +118,11 @@ void receiver_shared_closed(const struct receiver_shared *shared, enum http_end 
 void receiver_shared_note_proxy(struct receiver_shared *shared, const struct address *proxy);
 
 /**
- * receiver_shared_may_check_stale(shared, bytes, now_us):
+ * receiver_shared_take_stale_budget(shared, bytes, now_us):
  * Whether to spend time on hashing a body for a delivery that is refused as stale anyway: up to 8 MiB a
  * second in this process, with 1 KiB added per delivery. Counts the bytes if so.
  */
-int receiver_shared_may_check_stale(struct receiver_shared *shared, uint64_t bytes, int64_t now_us);
+int receiver_shared_take_stale_budget(struct receiver_shared *shared, uint64_t bytes, int64_t now_us);
 
 /* replay_begin() and replay_end() for any thread. Without a replay guard the verdict is REPLAY_NONE. */
 enum replay_verdict receiver_shared_begin_append(struct receiver_shared *shared,

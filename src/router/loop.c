@@ -114,7 +114,7 @@ recover(struct loop *loop, const char *reason)
                 log_warning("transaction aborted; restarting from the committed offsets reason=%s",
                             log_quote(reason, quoted));
         heartbeat_wait(&loop->status->heartbeat);
-        if (processor_is_unfenced(&loop->processor))
+        if (processor_has_old_brokers(&loop->processor))
                 refuse(loop, reason == NULL ? "the brokers are too old" : reason);
         processor_abandon(&loop->processor);
         assignment_void_positions(&loop->assignment);

@@ -38,7 +38,7 @@ apply_newest(struct processor *processor)
         processor->newest = newest;
         batch_reload(&processor->batch, newest);
         if (processor->transaction != NULL)
-                transaction_know_topics(processor->transaction, newest);
+                transaction_prefetch_topics(processor->transaction, newest);
         for (size_t i = 0; i < processor->partitions.n; i++) {
                 partition_forget_topic(processor->partitions.items[i]);
                 partition_forget_open(processor->partitions.items[i], clock_monotonic_ms());
@@ -138,7 +138,7 @@ processor_prepare(struct processor *processor, struct error *error)
                     transaction_new(processor->config, processor->bootstrap, on_failure, processor, error);
                 if (processor->transaction == NULL)
                         return -1;
-                transaction_know_topics(processor->transaction, processor->newest);
+                transaction_prefetch_topics(processor->transaction, processor->newest);
                 processor->made_ms = clock_monotonic_ms();
         }
         result = transaction_init(processor->transaction, INIT_TIMEOUT_MS, error);
@@ -181,7 +181,7 @@ begin_transaction(struct processor *processor, struct error *error)
         if (!processor->is_ready) /* replaced after a commit that a reload caused */
                 return error_set(error, "the producer is being replaced");
         if (!processor->is_behind)
-                transaction_settle(processor->transaction);
+                transaction_wait_for_markers(processor->transaction);
         if (transaction_begin(processor->transaction, error) != 0)
                 return -1;
         processor->is_open = 1;
@@ -391,9 +391,9 @@ processor_commit(struct processor *processor, struct error *error)
 }
 
 int
-processor_is_unfenced(const struct processor *processor)
+processor_has_old_brokers(const struct processor *processor)
 {
-        return processor->transaction != NULL && transaction_is_unfenced(processor->transaction);
+        return processor->transaction != NULL && transaction_has_old_brokers(processor->transaction);
 }
 
 /* Use the stub of a single refused record from now on; with several, the batch is halved until it is one. */
@@ -427,7 +427,7 @@ processor_abandon(struct processor *processor)
 
         if (processor->is_open) {
                 metrics_count(processor->metrics, METRICS_ABORTED, 1);
-                transaction_learn(processor->transaction);
+                transaction_poll_reports(processor->transaction);
                 note_refused(processor);
                 batch_shrink(&processor->batch);
         }

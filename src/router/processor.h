@@ -94,7 +94,7 @@ int processor_is_full(const struct processor *processor);
 int processor_commit(struct processor *processor, struct error *error) MUST_CHECK;
 
 /* Whether no commit can succeed because the brokers are too old. */
-int processor_is_unfenced(const struct processor *processor);
+int processor_has_old_brokers(const struct processor *processor);
 
 /*
  * Discard the open batch and the producer; the next producer aborts its transaction. The dedup tables stay;

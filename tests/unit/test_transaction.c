@@ -123,10 +123,10 @@ START_TEST(test_brokers_without_fencing_by_generation_are_refused)
         begin(transaction, &config);
         group = rd_kafka_consumer_group_metadata_new(config.group);
         rd_kafka_topic_partition_list_add(offsets, config.deliveries_topic, 0)->offset = 1;
-        ck_assert(!transaction_is_unfenced(transaction));
+        ck_assert(!transaction_has_old_brokers(transaction));
         ck_assert_int_eq(transaction_commit(transaction, group, offsets, &error), -1);
         ck_assert_ptr_nonnull(strstr(error.text, "older than Kafka 2.5"));
-        ck_assert(transaction_is_unfenced(transaction));
+        ck_assert(transaction_has_old_brokers(transaction));
         rd_kafka_topic_partition_list_destroy(offsets);
         rd_kafka_consumer_group_metadata_destroy(group);
         transaction_free(transaction);
