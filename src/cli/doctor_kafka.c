@@ -155,11 +155,14 @@ doctor_check_topics(struct doctor *doctor)
         struct topic_need *needs;
         struct topic_state *states;
         struct error error;
+        int is_routed = (doctor->config->roles & CONFIG_ROUTER) != 0;
         size_t n, n_right = 0, n_unseen = 0;
 
         if (doctor->client == NULL)
                 return;
         needs = topics_needed(doctor->config, &n);
+        if (!is_routed)
+                n = 1; /* `deliveries` is the first */
         states = mem_alloc(n * sizeof(*states));
         if (topics_describe(doctor->client, needs, n, states, TIMEOUT_MS, &error) != 0) {
                 report_unusable(doctor, &error);
@@ -171,8 +174,7 @@ doctor_check_topics(struct doctor *doctor)
                 /* One that is missing or hidden stands for all. */
                 if (!states[i].exists && n_unseen++ > 0)
                         continue;
-                topics_check(doctor->config, &needs[i], &states[i], doctor->config->roles & CONFIG_ROUTER,
-                             &doctor->findings, NULL);
+                topics_check(doctor->config, &needs[i], &states[i], is_routed, &doctor->findings, NULL);
                 check_replicas(doctor, needs[i].name, &states[i]);
                 n_right += doctor->findings.n == before;
         }

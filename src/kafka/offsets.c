@@ -201,13 +201,6 @@ offsets_bounds(struct offsets *offsets, struct range *ranges, size_t n, int time
 }
 
 int
-offsets_stable_bounds(struct offsets *offsets, struct range *ranges, size_t n, int timeout_ms,
-                      struct error *error)
-{
-        return ask_bounds(offsets, offsets->group, ranges, n, timeout_ms, error);
-}
-
-int
 offsets_at_time(struct offsets *offsets, const char *topic, int32_t partition, int64_t time_ms,
                 int64_t *offset, int timeout_ms, struct error *error)
 {
@@ -257,7 +250,7 @@ offsets_stable_ranges(struct offsets *offsets, const char *topic, struct range *
         *ranges = mem_alloc((size_t)n_partitions * sizeof(**ranges));
         for (int32_t p = 0; p < n_partitions; p++)
                 (*ranges)[p] = (struct range){.topic = topic, .partition = p};
-        if (offsets_stable_bounds(offsets, *ranges, (size_t)n_partitions, timeout_ms, error) != 0) {
+        if (ask_bounds(offsets, offsets->group, *ranges, (size_t)n_partitions, timeout_ms, error) != 0) {
                 free(*ranges);
                 *ranges = NULL;
                 return -1;

@@ -52,10 +52,6 @@ int offsets_committed_so_far(struct offsets *offsets, const char *topic, int32_t
 int offsets_bounds(struct offsets *offsets, struct range *ranges, size_t n, int timeout_ms,
                    struct error *error) MUST_CHECK;
 
-/* As offsets_bounds(), but up to where a read_committed consumer stops now: before an open transaction. */
-int offsets_stable_bounds(struct offsets *offsets, struct range *ranges, size_t n, int timeout_ms,
-                          struct error *error) MUST_CHECK;
-
 /*
  * Find the first record at a time or later; *offset is -1 without such a record. Returns 0, or -1 with the
  * reason.

@@ -8,6 +8,7 @@ import tempfile
 
 import pytest
 
+from checkup import EX_CONFIG
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
 from installation import BUILD
 from signing import SECRET
