@@ -167,14 +167,6 @@ pending_cancel(struct pending_list *list, struct pending *pending, const char *r
         release(list, pending);
 }
 
-static int
-can_spool(const struct pending_list *list, const struct pending *pending)
-{
-        return list->shared->spool != NULL && pending->request != NULL && !pending->in_spool &&
-               spool_writer_refuses(spool_writer(list->shared->spool),
-                                    segment_record_size(&pending->item.item.record)) == NULL;
-}
-
 void
 pending_spool(struct pending_list *list, struct pending *pending)
 {
@@ -185,19 +177,49 @@ pending_spool(struct pending_list *list, struct pending *pending)
         spool_writer_put(spool_writer(list->shared->spool), &pending->item);
 }
 
+/*
+ * Hand a delivery that Kafka has not taken to the spool. Return 0, or -1 with the spool's reason: NULL if
+ * there is no spool, or the delivery is in it or answered.
+ */
+static int
+try_spool(struct pending_list *list, struct pending *pending, const char **refusal)
+{
+        *refusal = NULL;
+        if (list->shared->spool == NULL || pending->request == NULL || pending->in_spool)
+                return -1;
+        *refusal = spool_writer_refuses(spool_writer(list->shared->spool),
+                                        segment_record_size(&pending->item.item.record));
+        if (*refusal != NULL)
+                return -1;
+        pending_spool(list, pending);
+        return 0;
+}
+
+/* Return why neither the spool, if it has a reason, nor Kafka has stored a delivery. */
+static const char *
+explain(const char *refusal, const char *failure, char detail[RECENT_DETAIL_SIZE])
+{
+        if (refusal == NULL)
+                return failure;
+        (void)snprintf(detail, RECENT_DETAIL_SIZE, "%s; %s", refusal, failure);
+        return detail;
+}
+
 void
 pending_report(struct pending_list *list, struct pending *pending, const struct producer_outcome *outcome)
 {
+        char detail[RECENT_DETAIL_SIZE];
+        const char *refusal;
+
         pending->is_refused = outcome->failure != NULL && outcome->is_final;
         note_result(list->shared, pending, outcome->failure);
         pending->in_kafka = 0;
         pending->may_be_stored |= outcome->failure == NULL || outcome->may_be_there;
         if (outcome->failure == NULL && pending->request != NULL)
                 answer(list, pending, NULL, NULL);
-        else if (can_spool(list, pending))
-                pending_spool(list, pending);
-        else if (pending->request != NULL && !pending->in_spool)
-                answer(list, pending, "the delivery could not be stored; send it again", outcome->failure);
+        else if (try_spool(list, pending, &refusal) != 0 && pending->request != NULL && !pending->in_spool)
+                answer(list, pending, "the delivery could not be stored; send it again",
+                       explain(refusal, outcome->failure, detail));
         release(list, pending);
 }
 
@@ -246,19 +268,19 @@ size_t
 pending_expire(struct pending_list *list, int64_t now_ms)
 {
         struct pending *pending;
-        char detail[RECENT_DETAIL_SIZE];
+        char text[RECENT_DETAIL_SIZE], detail[RECENT_DETAIL_SIZE];
+        const char *refusal, *cause;
         size_t n = 0;
 
         while ((pending = TAILQ_FIRST(&list->waiting)) != NULL && pending->deadline_ms <= now_ms) {
                 atomic_store(&list->shared->failed_ms, now_ms);
                 n++;
-                if (can_spool(list, pending)) {
-                        pending_spool(list, pending);
+                if (try_spool(list, pending, &refusal) == 0)
                         continue;
-                }
+                cause =
+                    outage_describe("Kafka did not acknowledge it within ack_timeout", text, sizeof(text));
                 answer(list, pending, "the delivery was not stored in time; send it again",
-                       outage_describe("Kafka did not acknowledge it within ack_timeout", detail,
-                                       sizeof(detail)));
+                       explain(refusal, cause, detail));
                 release(list, pending);
         }
         while ((pending = TAILQ_FIRST(&list->spooling)) != NULL && pending->deadline_ms <= now_ms) {

@@ -1,7 +1,9 @@
 """Kafka acknowledges late, or the disk hangs, and the receiver has a spool."""
 
+import concurrent.futures
 import contextlib
 import re
+import time
 
 import pytest
 
@@ -75,5 +77,10 @@ def test_receiver_is_not_ready_while_kafka_acknowledges_nothing_and_its_spool_fa
         waiting.until(lambda: daemon.post().status == 503 and readiness(daemon)[0] == 503, SECONDS, lambda: readiness(daemon))
         text = readiness(daemon)[1]
         assert "the last append failed" in text and re.search(r"the (spool has failed|disk of the spool is full);", text)
+        with concurrent.futures.ThreadPoolExecutor(32) as senders:  # those in the pause after a failure wait for Kafka first
+            assert set(senders.map(lambda i: time.sleep(i * 0.1) or daemon.post().status, range(32))) == {503}
+        details = [each["detail"] for each in daemon.admin("/status").json["refusals"]]
+        assert all(re.match("the (spool has failed|disk of the spool is full)", detail) for detail in details), details
+        assert any("Kafka did not acknowledge it" in detail for detail in details), details
         assert daemon.metric("gatepost_spool_since_timestamp_seconds") == 0 and "deliveries go to the spool" not in daemon.log
     waiting.until(lambda: daemon.post().status == 200 and readiness(daemon) == (200, "receiver: ready\n"), SECONDS, lambda: readiness(daemon))
