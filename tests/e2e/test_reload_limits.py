@@ -191,7 +191,7 @@ def test_topic_table_changes(installation, daemon):
     reload(daemon)
     assert daemon.metric("gatepost_events_total", kind="invoice.*") == 0
     assert published(installation, daemon.accept(Delivery(event_body("invoice.accepted")))) == "all"
-    assert published(installation, daemon.accept(Delivery(event_body("reporting_batch.sent")))) == "quarantine"
+    assert published(installation, daemon.accept(Delivery(event_body("reporting_batch.sent")))) == "reporting_batch"
     waiting.until(lambda: daemon.metric("gatepost_events_total", kind="invoice.*") == 1, 20, "the event to be counted")
     waiting.until(lambda: daemon.metric("gatepost_events_total", kind="invoice.accepted") == 1, 20, "the first event")
     del daemon.config.sections["events"]
