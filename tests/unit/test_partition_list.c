@@ -1,4 +1,9 @@
 #include "router/partition_list.h"
+
+#include <string.h>
+
+#include "logged.h"
+#include "router/recheck.h"
 #include "suites.h"
 
 START_TEST(test_partition_moves_with_its_table_and_without_a_position)
@@ -57,6 +62,22 @@ START_TEST(test_followed_partition_expects_nothing_beyond_the_committed_offset)
 }
 END_TEST
 
+START_TEST(test_partitions_that_ask_for_their_position_in_an_outage_log_one_line)
+{
+        struct partition_list list = {0};
+        const char *log;
+
+        logged_setup();
+        for (int i = 0; i < 12; i++)
+                recheck(i < 6 ? partition_add(&list, i) : partition_find(&list, i - 6), "a fetch failed");
+        log = logged_read();
+        ck_assert_ptr_nonnull(strstr(log, " info asking for the position again partition=0 "));
+        ck_assert_ptr_eq(strchr(log, '\n'), strrchr(log, '\n'));
+        logged_teardown();
+        partition_clear(&list);
+}
+END_TEST
+
 Suite *
 suite_partition_list(void)
 {
@@ -65,6 +86,7 @@ suite_partition_list(void)
 
         tcase_add_test(all, test_partition_moves_with_its_table_and_without_a_position);
         tcase_add_test(all, test_followed_partition_expects_nothing_beyond_the_committed_offset);
+        tcase_add_test(all, test_partitions_that_ask_for_their_position_in_an_outage_log_one_line);
         suite_add_tcase(suite, all);
         return suite;
 }
