@@ -6,28 +6,17 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
-#include "cli/audit_work.h"
+#include "cli/audit_expected.h"
+#include "cli/audit_found.h"
+#include "cli/audit_print.h"
+#include "cli/command.h"
 #include "cli/kafka_access.h"
-
-#define BUCKET_BITS 20       /* of 32 bytes each: 32 MiB */
-#define MAX_ENTRIES 1000000u /* of 64 bytes each: 64 MB */
 
 static struct {
         const char *bootstrap;
         int64_t since_ms;
         int as_json;
 } args = {.since_ms = AUDIT_FROM_BEGINNING};
-
-void
-audit_begin_progress(struct audit *audit, const char *what, const struct range *ranges, size_t n)
-{
-        char text[TERMINAL_LABEL_SIZE];
-
-        (void)snprintf(text, sizeof(text), "pass %zu, reading %s", audit->n_passes + 1, what);
-        terminal_progress_begin(&audit->progress, text, kafka_access_count_offsets(ranges, n));
-}
 
 static void
 on_finding(const struct tally_finding *finding, void *arg)
@@ -56,22 +45,6 @@ add_partition(struct audit_partition *all, const struct audit_partition *one)
         all->n_waiting += one->n_waiting;
         all->n_unjudged += one->n_unjudged;
         all->n_results_deleted += one->n_results_deleted;
-}
-
-int
-audit_waits_too_long(const struct audit *audit, size_t partition)
-{
-        const struct audit_partition *one = &audit->partitions[partition];
-
-        return one->n_waiting > 0 && (audit->plan->committed[partition] < 0 ||
-                                      clock_now_ms() - one->first_waiting_ms > AUDIT_MAX_WAIT_MS);
-}
-
-uint64_t
-audit_count_gaps(const struct audit *audit)
-{
-        return kafka_access_count_offsets(audit->plan->deliveries, audit->plan->n_deliveries) -
-               audit->deliveries.n_read;
 }
 
 /* Run as many passes as necessary. Returns 0, or an exit status after printing the reason. */
@@ -130,7 +103,7 @@ find_status(const struct audit *audit)
         if (has_faults(audit))
                 return EX_DATAERR;
         for (size_t p = 0; p < audit->plan->n_deliveries; p++) {
-                if (audit_waits_too_long(audit, p))
+                if (audit_work_waits(audit, p))
                         return EX_TEMPFAIL;
         }
         if (all->n_checked == 0)
@@ -143,32 +116,18 @@ find_status(const struct audit *audit)
 static int
 run_plan(const struct audit_plan *plan)
 {
-        struct audit *audit = mem_alloc(sizeof(*audit));
-        int status = EX_OSERR;
         struct error error;
+        struct audit *audit = audit_work_new(plan, &error);
+        int status;
 
-        audit->plan = plan;
-        audit->topics = mem_alloc(plan->n_topics * sizeof(*audit->topics));
-        audit->partitions = mem_alloc(plan->n_deliveries * sizeof(*audit->partitions));
-        audit->tally = tally_new(BUCKET_BITS, MAX_ENTRIES);
-        audit->digest = digest_new(NULL);
-        if (audit->tally == NULL || audit->digest == NULL) {
-                (void)error_set_openssl(&error, "cannot compare records");
-                (void)command_fail(status, "%s", error.text);
-        } else {
-                status = compare(audit);
-        }
+        if (audit == NULL)
+                return command_fail(EX_OSERR, "%s", error.text);
+        status = compare(audit);
         if (status == 0) {
                 (args.as_json ? audit_print_json : audit_print_text)(audit);
                 status = find_status(audit);
         }
-        digest_free(audit->digest);
-        tally_free(audit->tally);
-        free(audit->exceptions);
-        free(audit->released);
-        free(audit->partitions);
-        free(audit->topics);
-        free(audit);
+        audit_work_free(audit);
         return status;
 }
 

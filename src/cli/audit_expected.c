@@ -1,4 +1,4 @@
-#include "cli/audit_work.h"
+#include "cli/audit_expected.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
+#include "cli/audit_scope.h"
 #include "cli/command.h"
 #include "cli/kafka_access.h"
 #include "cli/test_delivery.h"
@@ -14,14 +15,6 @@
 #include "kafka/message.h"
 #include "model/judge.h"
 #include "model/output.h"
-
-/*
- * What must have been published: deliveries are decided again by the router's code, from the log alone. The
- * log does not show which deliveries no topic took, or failed verification, or were quarantined by a
- * configuration that was changed before they were released. For these exceptions the audit reads quarantine
- * first, and expects the record that it finds there. A release is a delivery of its own, which the audit
- * decides like any other.
- */
 
 /* The state that the router decides by. */
 struct audit_decider {
@@ -31,16 +24,6 @@ struct audit_decider {
         struct dedup *dedup; /* of the partition that is read */
         int fell_back;       /* timestamps fell back further than the dedup window */
 };
-
-const char *
-audit_expected_exception_name(enum audit_exception_reason reason)
-{
-        static const char *const names[] = {[AUDIT_UNPUBLISHABLE] = "unpublishable",
-                                            [AUDIT_UNVERIFIED] = "unverified",
-                                            [AUDIT_RELEASED] = "released"};
-
-        return names[reason];
-}
 
 static int
 digest_content(struct digest *digest, struct span key, struct span value,
@@ -57,7 +40,7 @@ find_reason(const rd_kafka_message_t *message)
         enum audit_exception_reason r = 0;
 
         for (; r < AUDIT_RELEASED; r++) {
-                const char *name = audit_expected_exception_name(r);
+                const char *name = audit_work_exception_name(r);
 
                 if (reason.len == strlen(name) && memcmp(reason.data, name, reason.len) == 0)
                         break;
@@ -102,7 +85,7 @@ on_quarantined(const rd_kafka_message_t *message, size_t index, struct error *er
                                 message_header(message, RECORD_OFFSET), &exception->place) != 0)
                 return RANGE_GO_ON;
         if (digest_content(audit->digest, key, value, exception->content) != 0 ||
-            audit_found_fingerprint(audit->digest, message, exception->fingerprint) != 0) {
+            audit_work_fingerprint(audit->digest, message, exception->fingerprint) != 0) {
                 (void)error_set(error, "out of memory");
                 return RANGE_FAIL;
         }
@@ -151,7 +134,7 @@ audit_expected_read_exceptions(struct audit *audit)
         enum range_result result;
         struct error error;
 
-        audit_begin_progress(audit, "quarantine", plan->published + first, n);
+        audit_work_progress(audit, "quarantine", plan->published + first, n);
         result = range_read(plan->config, plan->bootstrap, plan->published + first, n, on_quarantined, audit,
                             &error);
         terminal_progress_end(&audit->progress);
@@ -382,7 +365,7 @@ audit_expected_read(struct audit *audit)
         struct audit_decider processor = {0};
         struct error error;
 
-        audit_begin_progress(audit, "deliveries", plan->deliveries, plan->n_deliveries);
+        audit_work_progress(audit, "deliveries", plan->deliveries, plan->n_deliveries);
         if (open_decider(&processor, audit) != 0) {
                 (void)error_set_openssl(&error, "records cannot be evaluated");
                 result = RANGE_FAILED;

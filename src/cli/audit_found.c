@@ -1,26 +1,15 @@
-#include "cli/audit_work.h"
+#include "cli/audit_found.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cli/audit_scope.h"
 #include "cli/kafka_access.h"
 #include "cli/test_delivery.h"
 #include "kafka/message.h"
 #include "model/release.h"
-
-int
-audit_found_fingerprint(struct digest *digest, const rd_kafka_message_t *message,
-                        uint8_t bytes[DIGEST_FINGERPRINT_SIZE])
-{
-        if (digest_begin(digest, rd_kafka_topic_name(message->rkt),
-                         (struct span){message->key, message->key_len},
-                         (struct span){message->payload, message->len}) != 0 ||
-            message_digest_headers(message, digest) != 0)
-                return -1;
-        return digest_end(digest, bytes);
-}
 
 struct audit_reading {
         struct audit *audit;
@@ -67,7 +56,7 @@ on_published(const rd_kafka_message_t *message, size_t index, struct error *erro
         }
         if (use != AUDIT_COMPARE)
                 return RANGE_GO_ON;
-        if (audit_found_fingerprint(audit->digest, message, bytes) != 0 ||
+        if (audit_work_fingerprint(audit->digest, message, bytes) != 0 ||
             tally_add(audit->tally, bytes, TALLY_FOUND, &place) != 0) {
                 (void)error_set_openssl(error, "cannot compare the record");
                 return RANGE_FAIL;
@@ -84,19 +73,12 @@ audit_found_read(struct audit *audit)
         struct error error;
 
         reading.newest_ms = mem_alloc(plan->n_published * sizeof(*reading.newest_ms));
-        audit_begin_progress(audit, "published records", plan->published, plan->n_published);
+        audit_work_progress(audit, "published records", plan->published, plan->n_published);
         result = range_read(plan->config, plan->bootstrap, plan->published, plan->n_published, on_published,
                             &reading, &error);
         free(reading.newest_ms);
         terminal_progress_end(&audit->progress);
         return kafka_access_status(result, &error);
-}
-
-const char *
-audit_found_topic(const struct audit *audit, const struct tally_finding *finding)
-{
-        return finding->fault == TALLY_LOST ? audit->plan->config->deliveries_topic
-                                            : audit->plan->topics[finding->place.topic];
 }
 
 /* Take the delivery-id of a record of any topic. */
@@ -124,7 +106,7 @@ audit_found_identify_examples(struct audit *audit)
         for (size_t i = 0; i < audit->n_examples; i++) {
                 struct audit_example *example = &audit->examples[i];
                 const struct tally_place *place = &example->finding.place;
-                struct range range = {.topic = audit_found_topic(audit, &example->finding),
+                struct range range = {.topic = audit_work_topic(audit, &example->finding),
                                       .partition = place->partition,
                                       .from = place->offset,
                                       .to = place->offset + 1};

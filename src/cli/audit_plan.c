@@ -244,22 +244,12 @@ ask_committed(struct audit_plan *plan, struct offsets *offsets)
         return kafka_access_fail(offsets_is_denied(offsets), error.text);
 }
 
-/* List the partitions: the first request to Kafka. Returns 0, or -1 with the reason. */
-static int
-ask_partitions(struct audit_plan *plan, struct offsets *offsets, struct error *error)
-{
-        int result;
-
-        result = list_partitions(plan, offsets, error);
-        return result;
-}
-
 /* Ask Kafka in the order that the header explains. Returns 0, or an exit status after printing the reason. */
 static int
 ask(struct audit_plan *plan, struct offsets *offsets)
 {
         struct error error;
-        int status = 0, result = ask_partitions(plan, offsets, &error);
+        int status = 0, result = list_partitions(plan, offsets, &error);
 
         if (result == 0)
                 status = ask_committed(plan, offsets);

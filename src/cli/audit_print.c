@@ -1,4 +1,4 @@
-#include "cli/audit_work.h"
+#include "cli/audit_print.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "cli/audit_scope.h"
 #include "cli/command.h"
 
 #define NAME_WIDTH 40
@@ -62,7 +63,7 @@ print_examples(const struct audit *audit)
                 fprintf(stderr, "%s: %s, delivery-id %s, at %" PRId32 "/%" PRId64 " of %s",
                         fault_names[finding->fault], audit->plan->topics[finding->place.topic],
                         example->delivery_id, finding->place.partition, finding->place.offset,
-                        audit_found_topic(audit, finding));
+                        audit_work_topic(audit, finding));
                 if (finding->n > 1)
                         fprintf(stderr, ", %" PRIu64 " times", finding->n);
                 fputc('\n', stderr);
@@ -71,60 +72,24 @@ print_examples(const struct audit *audit)
                 fprintf(stderr, "and %" PRIu64 " more\n", n_faults - n_shown);
 }
 
-/* Print the partitions of `deliveries` that a function selects, such as "2, 3 and 7 more". */
+/* Print the partitions whose deliveries wait for a router that does not run. */
 static void
-print_partitions(const struct audit *audit, int (*is_selected)(const struct audit *audit, size_t partition))
-{
-        size_t n_shown = 0, n_more = 0;
-
-        for (size_t p = 0; p < audit->plan->n_deliveries; p++) {
-                if (!is_selected(audit, p))
-                        continue;
-                if (n_shown < AUDIT_MAX_EXAMPLES)
-                        fprintf(stderr, "%s%zu", n_shown++ == 0 ? "" : ", ", p);
-                else
-                        n_more++;
-        }
-        if (n_more > 0)
-                fprintf(stderr, " and %zu more", n_more);
-}
-
-static int
-is_uncommitted(const struct audit *audit, size_t partition)
-{
-        return audit->partitions[partition].n_waiting > 0 && audit->plan->committed[partition] < 0;
-}
-
-static int
-is_slow(const struct audit *audit, size_t partition)
-{
-        return audit_waits_too_long(audit, partition) && audit->plan->committed[partition] >= 0;
-}
-
-/* Print how many deliveries wait for a router that does not run. */
-static void
-print_waiting(const struct audit *audit, const char *what,
-              int (*is_selected)(const struct audit *audit, size_t p))
+print_waiting(const struct audit *audit)
 {
         char since[CLOCK_RFC3339_SIZE];
-        int64_t first_ms = 0;
-        uint64_t n = 0;
 
         for (size_t p = 0; p < audit->plan->n_deliveries; p++) {
                 const struct audit_partition *partition = &audit->partitions[p];
 
-                if (!is_selected(audit, p))
+                if (!audit_work_waits(audit, p))
                         continue;
-                if (n == 0 || partition->first_waiting_ms < first_ms)
-                        first_ms = partition->first_waiting_ms;
-                n += partition->n_waiting;
+                fprintf(stderr,
+                        "waiting: %" PRIu64
+                        " deliveries in partition %zu that no router has %s, the oldest since %s\n",
+                        partition->n_waiting, p,
+                        audit->plan->committed[p] < 0 ? "committed an offset for" : "routed for 5 minutes",
+                        clock_format_ms(partition->first_waiting_ms, since));
         }
-        if (n == 0)
-                return;
-        fprintf(stderr, "waiting: %" PRIu64 " deliveries in partition ", n);
-        print_partitions(audit, is_selected);
-        fprintf(stderr, " that no router has %s, the oldest since %s\n", what,
-                clock_format_ms(first_ms, since));
 }
 
 static void
@@ -143,43 +108,30 @@ print_deleted(const struct audit *audit)
         }
 }
 
+static void
+print_unchecked(uint64_t n, const char *what)
+{
+        if (n > 0)
+                fprintf(stderr, "not checked: %" PRIu64 " %s\n", n, what);
+}
+
 /* Print what could not be checked. */
 static void
 print_limits(const struct audit *audit)
 {
         const struct audit_partition *all = &audit->deliveries;
-        uint64_t n_others = audit->total.n_read - count_found(&audit->total);
 
         print_deleted(audit);
-        print_waiting(audit, "committed an offset for", is_uncommitted);
-        print_waiting(audit, "routed for 5 minutes", is_slow);
+        print_waiting(audit);
         if (all->n_checked == 0)
-                fprintf(
-                    stderr,
-                    "gatepost audit: nothing was checked: no delivery was routed, or too little of the log "
-                    "is left\n");
-        if (all->n_unjudged > 0)
-                fprintf(stderr,
-                        "not checked: %" PRIu64
-                        " deliveries, because %s no longer reaches back far enough to judge them\n",
-                        all->n_unjudged, audit->plan->config->deliveries_topic);
-        if (all->n_results_deleted > 0)
-                fprintf(stderr,
-                        "not checked: %" PRIu64
-                        " deliveries, because records of that time were deleted from the routers' topics\n",
-                        all->n_results_deleted);
-        if (audit->total.n_older > 0)
-                fprintf(stderr,
-                        "not checked: %" PRIu64
-                        " published records, because their deliveries are older than those that were "
-                        "compared\n",
-                        audit->total.n_older);
-        if (n_others > 0)
-                fprintf(stderr,
-                        "gatepost audit: %" PRIu64
-                        " more records found, of deliveries whose results are not required: not committed "
-                        "when the audit began, or older than the deliveries checked\n",
-                        n_others);
+                (void)command_fail(
+                    0, "nothing was checked: no delivery was routed, or too little of the log is left");
+        print_unchecked(all->n_unjudged,
+                        "deliveries, because their topic no longer reaches back far enough to judge them");
+        print_unchecked(all->n_results_deleted,
+                        "deliveries, because records of that time were deleted from the routers' topics");
+        print_unchecked(audit->total.n_older,
+                        "published records, because their deliveries are older than those compared");
 }
 
 /*
@@ -195,12 +147,10 @@ print_hint(const struct audit *audit)
         if (n_faults[TALLY_LOST] + n_faults[TALLY_UNEXPECTED] == 0)
                 return;
         command_note_routers(audit->plan->config);
-        fprintf(stderr,
-                "gatepost audit: it decides by the present configuration: if sources, key, kind or [events] "
-                "were changed, what was published before may look lost or unexpected; to audit what came "
-                "later, wait until %s after the change, and use that time or a later one: gatepost audit "
-                "--since TIME\n",
-                number_format_duration((uint64_t)audit->plan->slack_ms, wait));
+        (void)command_fail(0,
+                           "it decides by the present configuration; after a change of sources or [events], "
+                           "wait %s, and then compare what came later: gatepost audit --since TIME",
+                           number_format_duration((uint64_t)audit->plan->slack_ms, wait));
 }
 
 /* Print how many deliveries were checked, and of which time. */
@@ -222,7 +172,7 @@ print_checked(const struct audit *audit)
         for (size_t r = 0; r < AUDIT_N_EXCEPTIONS; r++) {
                 if (audit->n_excepted[r] > 0)
                         printf("; %" PRIu64 " in quarantine as %s", audit->n_excepted[r],
-                               audit_expected_exception_name((enum audit_exception_reason)r));
+                               audit_work_exception_name((enum audit_exception_reason)r));
         }
         putchar('\n');
 }
@@ -307,12 +257,12 @@ put_deliveries(struct json_writer *json, const struct audit *audit)
         json_open_object(json, "deliveries");
         put_partition(json, &audit->deliveries);
         for (size_t r = 0; r < AUDIT_N_EXCEPTIONS; r++)
-                json_number(json, audit_expected_exception_name((enum audit_exception_reason)r),
+                json_number(json, audit_work_exception_name((enum audit_exception_reason)r),
                             (int64_t)audit->n_excepted[r]);
         for (size_t p = 0; p < plan->n_deliveries; p++)
                 n_deleted += audit_plan_deleted(plan, p);
         json_number(json, "deletedBeforeRouting", n_deleted);
-        json_number(json, "offsetsWithoutRecord", (int64_t)audit_count_gaps(audit));
+        json_number(json, "offsetsWithoutRecord", (int64_t)audit_work_gaps(audit));
         json_open_array(json, "partitions");
         for (size_t p = 0; p < plan->n_deliveries; p++) {
                 json_open_object(json, NULL);
@@ -342,7 +292,7 @@ put_example(struct json_writer *json, const struct audit *audit, const struct au
         json_member(json, "topic", audit->plan->topics[finding->place.topic]);
         json_member(json, "deliveryId", example->delivery_id);
         json_open_object(json, "at");
-        json_member(json, "topic", audit_found_topic(audit, finding));
+        json_member(json, "topic", audit_work_topic(audit, finding));
         json_number(json, "partition", (int64_t)finding->place.partition);
         json_number(json, "offset", (int64_t)finding->place.offset);
         json_close_object(json);

@@ -1,4 +1,4 @@
-#include "cli/audit_plan.h"
+#include "cli/audit_scope.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,15 +12,13 @@
 #include "model/release.h"
 
 /*
- * A running audit. It reads `deliveries` and decides again what the router must have published
- * (audit_expected.c), reads what was published (audit_found.c), and compares both in a tally.
+ * A running audit, and its result. audit.c runs it: audit_expected.c reads `deliveries` and decides again
+ * what the router must have published, audit_found.c reads what was published, a tally compares both, and
+ * audit_print.c prints the result.
  */
 
 #define AUDIT_MAX_EXAMPLES 20
 #define AUDIT_EXAMPLE_ID_SIZE 65 /* of a delivery-id */
-
-/* Deliveries that wait for longer wait for a router that does not run. */
-#define AUDIT_MAX_WAIT_MS INT64_C(300000)
 
 /* Why the audit accepts a record of quarantine whatever it would decide itself. */
 enum audit_exception_reason {
@@ -84,45 +82,27 @@ struct audit {
         size_t n_examples;
 };
 
+/* Return a new audit, or NULL with the reason. The plan must outlive it. */
+struct audit *audit_work_new(const struct audit_plan *plan, struct error *error) MUST_CHECK;
+void audit_work_free(struct audit *audit);
+
 /* Return whether deliveries of a partition wait for a router that does not run. */
-int audit_waits_too_long(const struct audit *audit, size_t partition);
+int audit_work_waits(const struct audit *audit, size_t partition);
 
 /* Return how many of the offsets of `deliveries` that were read have no record. */
-uint64_t audit_count_gaps(const struct audit *audit);
+uint64_t audit_work_gaps(const struct audit *audit);
 
 /* Show the progress of reading ranges in this pass. */
-void audit_begin_progress(struct audit *audit, const char *what, const struct range *ranges, size_t n);
+void audit_work_progress(struct audit *audit, const char *what, const struct range *ranges, size_t n);
 
-/**
- * audit_expected_read_exceptions(audit):
- * Read the exceptions from quarantine, once before the first pass. Returns 0, or an exit status after
- * printing the reason.
- */
-int audit_expected_read_exceptions(struct audit *audit) MUST_CHECK;
-
-/**
- * audit_expected_read(audit), audit_found_read(audit):
- * The two halves of a pass: add the records that must or may have been published to the tally, then add the
- * published records. Each returns 0, or an exit status after printing the reason.
- */
-int audit_expected_read(struct audit *audit) MUST_CHECK;
-int audit_found_read(struct audit *audit) MUST_CHECK;
-
-/* Return the reason as in the header gatepost-reason. */
-const char *audit_expected_exception_name(enum audit_exception_reason reason);
+/* Return the reason as in the header gatepost-reason, or `released`. */
+const char *audit_work_exception_name(enum audit_exception_reason reason);
 
 /* Compute the fingerprint of a published record. Returns 0, or -1 when OpenSSL fails. */
-int audit_found_fingerprint(struct digest *digest, const rd_kafka_message_t *message,
-                            uint8_t bytes[DIGEST_FINGERPRINT_SIZE]) MUST_CHECK;
+int audit_work_fingerprint(struct digest *digest, const rd_kafka_message_t *message,
+                           uint8_t bytes[DIGEST_FINGERPRINT_SIZE]) MUST_CHECK;
 
 /* Return the topic that the place of a finding is in: `deliveries` for a lost record. */
-const char *audit_found_topic(const struct audit *audit, const struct tally_finding *finding);
-
-/* Look up the delivery-ids of the examples, as far as they can be read. */
-void audit_found_identify_examples(struct audit *audit);
-
-/* Print the results: a table to stdout and limits and examples to stderr, or one JSON object to stdout. */
-void audit_print_text(const struct audit *audit);
-void audit_print_json(const struct audit *audit);
+const char *audit_work_topic(const struct audit *audit, const struct tally_finding *finding);
 
 #endif

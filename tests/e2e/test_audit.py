@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import re
 import threading
 import time
 
@@ -17,7 +18,7 @@ from signing import KINDS, Delivery, event_body
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE, EX_TEMPFAIL = 64, 65, 66, 69, 75
 MINUTE_MS = 60_000
-HINT = "gatepost audit: it decides by the present configuration: if sources, key, kind or [events] were changed"
+HINT = "gatepost audit: it decides by the present configuration; after a change of sources or [events], wait "
 
 
 @pytest.fixture
@@ -123,7 +124,7 @@ def test_altered_event_is_lost_and_unexpected(installation):
     assert installation.gatepost("audit").stderr.splitlines()[-1].startswith(HINT)
     for tolerance, wait in (("300s", "10min"), ("90s", "390s")):
         other["source invoicing"].update(key="kind", tolerance=tolerance)
-        remedy = f"wait until {wait} after the change, and use that time or a later one: gatepost audit --since TIME\n"
+        remedy = f"wait {wait}, and then compare what came later: gatepost audit --since TIME\n"
         assert remedy in audit(installation, config=other).stderr
     of_receiver = installation.config("receiver")
     note = "receiver.conf does not have the role router; the files of the routers decide what is published, and to which topics"
@@ -236,7 +237,7 @@ def test_uncommitted_records_are_not_expected(installation):
     installation.kafka.append([Delivery() for _ in range(5)])
     result = audit(installation, status=EX_TEMPFAIL)
     assert result.faults == (0, 0, 0) and result.report["expected"] == 0
-    assert "waiting: 5 deliveries" in result.stderr
+    assert sum(map(int, re.findall(r"waiting: (\d+) deliveries in partition ", result.stderr))) == 5
     claim_routed(installation.kafka)
     installation.kafka.append([Delivery() for _ in range(5)])
     assert audit(installation).faults == (5, 0, 0)
@@ -291,7 +292,6 @@ def test_since_ignores_events_of_older_deliveries(routed):
     time.sleep(1.1)
     result = audit(routed, "--since", "1ms", status=EX_NOINPUT)
     assert result.faults == (0, 0, 0) and result.report["expected"] == 0
-    assert f"{len(KINDS)} more records" in result.stderr
 
 
 def test_deleted_deliveries_are_no_fault_but_later_losses_are(installation):
