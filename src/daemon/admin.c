@@ -37,9 +37,6 @@ static const struct http_limits limits = {
     .handling_timeout_ms = 60000,
 };
 
-static const struct http_error out_of_memory = {.status = 500,
-                                                .code = "INTERNAL_ERROR",
-                                                .message = "out of memory"};
 static const struct http_error misdirected = {
     .status = 421,
     .code = "MISDIRECTED_REQUEST",
@@ -113,24 +110,14 @@ answer_router(const struct admin *admin, struct http_request *request)
         answer_role(admin, request, "router");
 }
 
-/* Reply with a text that was allocated, and free it; NULL: out of memory. */
-static void
-reply_allocated(struct http_request *request, const char *type, char *text, size_t len)
-{
-        if (text == NULL)
-                http_reply_error(request, &out_of_memory);
-        else
-                reply_text(request, 200, type, text, len);
-        free(text);
-}
-
 static void
 answer_metrics(const struct admin *admin, struct http_request *request)
 {
         size_t len = 0;
         char *text = metrics_render(admin->metrics, &len);
 
-        reply_allocated(request, "text/plain; version=0.0.4; charset=utf-8", text, len);
+        reply_text(request, 200, "text/plain; version=0.0.4; charset=utf-8", text, len);
+        free(text);
 }
 
 static void
@@ -139,7 +126,8 @@ answer_status(const struct admin *admin, struct http_request *request)
         size_t len = 0;
         char *text = metrics_status(admin->metrics, &len);
 
-        reply_allocated(request, "application/json", text, len);
+        reply_text(request, 200, "application/json", text, len);
+        free(text);
 }
 
 /* The headers restrict what a browser lets the page do. */

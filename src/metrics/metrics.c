@@ -75,26 +75,15 @@ metrics_new(const struct config *config)
         return metrics;
 }
 
-/* Return where the list of kinds links to this one, or where it ends without it. */
-static _Atomic(struct metrics_kind *) *
-find_kind(struct metrics *metrics, const char *name)
-{
-        _Atomic(struct metrics_kind *) *at = &metrics->kinds;
-        struct metrics_kind *kind;
-
-        while ((kind = atomic_load(at)) != NULL && strcmp(kind->name, name) != 0)
-                at = &kind->next;
-        return at;
-}
-
-/* Likewise, for the events of a source. */
+/* Return where the list of events links to those of a source and kind, or where it ends without them. */
 static _Atomic(struct metrics_events *) *
-find_events(struct metrics_kind *kind, const struct metrics_source *source)
+find_events(struct metrics *metrics, const struct metrics_source *source, const char *kind)
 {
-        _Atomic(struct metrics_events *) *at = &kind->events;
+        _Atomic(struct metrics_events *) *at = &metrics->events;
         struct metrics_events *events;
 
-        while ((events = atomic_load(at)) != NULL && events->source != source)
+        while ((events = atomic_load(at)) != NULL &&
+               (events->source != source || strcmp(events->kind, kind) != 0))
                 at = &events->next;
         return at;
 }
@@ -111,31 +100,17 @@ find_source(struct metrics *metrics, const char *name)
         return at;
 }
 
-/* Return the counters of a kind, or pattern; add them unless they exist. */
-static struct metrics_kind *
-add_kind(struct metrics *metrics, const char *name)
-{
-        _Atomic(struct metrics_kind *) *at = find_kind(metrics, name);
-        struct metrics_kind *kind = atomic_load(at);
-
-        if (kind != NULL)
-                return kind;
-        kind = mem_alloc(sizeof(*kind));
-        kind->name = mem_strdup(name);
-        atomic_store(at, kind);
-        return kind;
-}
-
 static void
-add_events(struct metrics_kind *kind, const struct metrics_source *source)
+add_events(struct metrics *metrics, const struct metrics_source *source, const char *kind)
 {
-        _Atomic(struct metrics_events *) *at = find_events(kind, source);
+        _Atomic(struct metrics_events *) *at = find_events(metrics, source, kind);
         struct metrics_events *events;
 
         if (atomic_load(at) != NULL)
                 return;
         events = mem_alloc(sizeof(*events));
         events->source = source;
+        events->kind = mem_strdup(kind);
         atomic_store(at, events);
 }
 
@@ -161,7 +136,7 @@ add_counters(struct metrics *metrics, const struct config *config)
                 const struct metrics_source *source = metrics_source(metrics, config->sources[s].name);
 
                 for (size_t i = 0; i < topic_table_size(config->topics); i++)
-                        add_events(add_kind(metrics, topic_table_rule(config->topics, i)->pattern), source);
+                        add_events(metrics, source, topic_table_rule(config->topics, i)->pattern);
         }
 }
 
@@ -184,25 +159,12 @@ metrics_apply(struct metrics *metrics, const struct config *config)
                 metrics->certificate_end_s = config->certificate->not_after_s;
 }
 
-static void
-free_kind(struct metrics_kind *kind)
-{
-        struct metrics_events *events;
-
-        while ((events = atomic_load(&kind->events)) != NULL) {
-                atomic_store(&kind->events, atomic_load(&events->next));
-                free(events);
-        }
-        free(kind->name);
-        free(kind);
-}
-
 void
 metrics_free(struct metrics *metrics)
 {
         struct metrics_listener *listener;
         struct metrics_source *source;
-        struct metrics_kind *kind;
+        struct metrics_events *events;
 
         if (metrics == NULL)
                 return;
@@ -211,9 +173,10 @@ metrics_free(struct metrics *metrics)
                 free(listener->address);
                 free(listener);
         }
-        while ((kind = atomic_load(&metrics->kinds)) != NULL) {
-                atomic_store(&metrics->kinds, atomic_load(&kind->next));
-                free_kind(kind);
+        while ((events = atomic_load(&metrics->events)) != NULL) {
+                atomic_store(&metrics->events, atomic_load(&events->next));
+                free(events->kind);
+                free(events);
         }
         while ((source = atomic_load(&metrics->sources)) != NULL) {
                 atomic_store(&metrics->sources, atomic_load(&source->next));
@@ -263,8 +226,7 @@ metrics_count_request(struct metrics_source *source, enum metrics_outcome outcom
 static void
 count_events(struct metrics *metrics, const struct metrics_source *source, const char *pattern, uint64_t n)
 {
-        struct metrics_kind *kind = n == 0 ? NULL : atomic_load(find_kind(metrics, pattern));
-        struct metrics_events *events = kind == NULL ? NULL : atomic_load(find_events(kind, source));
+        struct metrics_events *events = n == 0 ? NULL : atomic_load(find_events(metrics, source, pattern));
 
         if (events != NULL)
                 add(&events->count, n);

@@ -181,10 +181,7 @@ long metrics_open_descriptors(void);
  */
 void metrics_tick(struct metrics *metrics);
 
-/*
- * Return the metrics in the Prometheus text format 0.0.4, *len bytes for the caller to free. NULL: out of
- * memory. Main thread.
- */
+/* Return the metrics in the Prometheus text format 0.0.4, *len bytes for the caller to free. Main thread. */
 char *metrics_render(const struct metrics *metrics, size_t *len) MUST_CHECK;
 
 /* Likewise as one JSON object, described in gatepostd(8), with quantiles instead of buckets. */

@@ -10,6 +10,7 @@
 #include <openssl/crypto.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "kafka/outage.h"
 #include "metrics/metrics_state.h"
 
@@ -322,12 +323,11 @@ metrics_render(const struct metrics *metrics, size_t *len)
         struct figures to = {.text = open_memstream(&text, len)};
 
         if (to.text == NULL)
-                return NULL;
+                mem_exit();
         put_all(metrics, &to);
-        if (fclose(to.text) == 0)
-                return text;
-        free(text);
-        return NULL;
+        if (fclose(to.text) != 0)
+                mem_exit();
+        return text;
 }
 
 char *

@@ -9,34 +9,48 @@
 
 /* What a router reports in /metrics and /status. */
 
+/* Return the number of events of a kind, from these on. */
+static uint64_t
+count_kind(const struct metrics_events *events, const char *kind)
+{
+        uint64_t n = 0;
+
+        for (; events != NULL; events = atomic_load(&events->next))
+                n += strcmp(events->kind, kind) == 0 ? metrics_read(&events->count) : 0;
+        return n;
+}
+
+/* Return whether events are the first of their kind. */
+static int
+is_first_of_kind(const struct metrics *metrics, const struct metrics_events *events)
+{
+        const struct metrics_events *each = atomic_load(&metrics->events);
+
+        while (strcmp(each->kind, events->kind) != 0)
+                each = atomic_load(&each->next);
+        return each == events;
+}
+
 /* In /status, the events of a kind are those of all sources. */
 static void
 put_events(const struct metrics *metrics, struct figures *to)
 {
-        static const struct figure events = {
+        static const struct figure figure = {
             "gatepost_events_total", "counter",
             "Events published, by source and by the kind or pattern that chose the topic.", "events"};
+        const struct metrics_events *each = atomic_load(&metrics->events);
 
-        figures_head(to, &events);
-        figures_open(to, events.member);
-        for (const struct metrics_kind *kind = atomic_load(&metrics->kinds); kind != NULL;
-             kind = atomic_load(&kind->next)) {
-                const struct metrics_events *each = atomic_load(&kind->events);
-                char *name;
-                uint64_t sum = 0;
+        figures_head(to, &figure);
+        figures_open(to, figure.member);
+        for (; each != NULL; each = atomic_load(&each->next)) {
+                char *name = figures_copy(each->kind);
 
-                for (; each != NULL; each = atomic_load(&each->next)) {
-                        uint64_t n = metrics_read(&each->count);
-
-                        sum += n;
-                        if (to->text != NULL)
-                                figures_sample(to, &events,
-                                               FIGURE_LABELS("source", each->source->name, "kind",
-                                                             kind->name),
-                                               n);
-                }
-                name = figures_copy(kind->name);
-                figures_number(to, name, (int64_t)sum);
+                if (to->text != NULL)
+                        figures_sample(to, &figure,
+                                       FIGURE_LABELS("source", each->source->name, "kind", each->kind),
+                                       metrics_read(&each->count));
+                else if (is_first_of_kind(metrics, each))
+                        figures_number(to, name, (int64_t)count_kind(each, each->kind));
                 free(name);
         }
         figures_close(to);

@@ -32,18 +32,12 @@ struct metrics_source {
         counter found[EVENT_LOOKUP_N], missing[EVENT_LOOKUP_N];
 };
 
-/* Events of a kind that belong to one source. */
+/* Events of one source and kind, or pattern, that has or had a topic. */
 struct metrics_events {
         _Atomic(struct metrics_events *) next;
         const struct metrics_source *source;
+        char *kind;
         counter count;
-};
-
-/* A kind, or pattern, that has or had a topic. */
-struct metrics_kind {
-        _Atomic(struct metrics_kind *) next;
-        char *name;
-        _Atomic(struct metrics_events *) events; /* of each source that is or was configured with it */
 };
 
 /* A listening socket. */
@@ -77,7 +71,7 @@ struct metrics {
         int64_t certificate_end_s;   /* 0: no certificate */
         struct metrics_listener *listeners;
         _Atomic(struct metrics_source *) sources; /* the first is for no source */
-        _Atomic(struct metrics_kind *) kinds;
+        _Atomic(struct metrics_events *) events;
         counter values[METRICS_N_VALUES];
         counter times_s[METRICS_N_VALUES]; /* of the last metrics_count(), since the epoch; 0: never */
         struct recent recent_refusals;
