@@ -102,12 +102,6 @@ command_help(const struct command *command)
         return 0;
 }
 
-const char *
-command_name(void)
-{
-        return running->name;
-}
-
 char *
 command_unit(const char *file)
 {

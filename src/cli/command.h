@@ -81,9 +81,6 @@ int command_run(const struct command *command, char **argv);
 /* Print the help of a command. Returns 0. */
 int command_help(const struct command *command);
 
-/* Return the name of the command that runs, for messages. */
-const char *command_name(void);
-
 /*
  * Return the name of the unit of the package that runs gatepostd with this file: gatepost-router@NAME for
  * router-NAME.conf, likewise for a receiver, and gatepostd for others. The caller frees it.
