@@ -157,12 +157,12 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
         return RANGE_GO_ON;
 }
 
-/* Read what came since the step `group`. Returns whether all records were found; -1 with the reason. */
+/* Read what came since the step `group`. Returns 0, or -1 with the reason. */
 static int
 find_records(struct doctor *doctor, struct error *error)
 {
         struct range *now;
-        size_t n, n_found = 0;
+        size_t n;
         int result;
 
         if (offsets_stable_ranges(doctor->offsets, doctor->config->deliveries_topic, &now, &n,
@@ -174,14 +174,22 @@ find_records(struct doctor *doctor, struct error *error)
                 now[i].from = doctor->logs[i].to < now[i].to ? doctor->logs[i].to : now[i].to;
         result = range_read(doctor->config, NULL, now, n, on_record, doctor, error) == RANGE_DONE ? 0 : -1;
         free(now);
-        for (size_t i = 0; i < doctor->n_sent; i++)
-                n_found += doctor->sent[i].partition >= 0;
-        return result != 0 ? -1 : n_found == doctor->n_sent;
+        return result;
 }
 
-/* Return whether the group has committed beyond all deliveries; -1 with the reason. */
 static int
-are_passed(struct doctor *doctor, struct error *error)
+are_found(const struct doctor *doctor)
+{
+        size_t n_found = 0;
+
+        for (size_t i = 0; i < doctor->n_sent; i++)
+                n_found += doctor->sent[i].partition >= 0;
+        return n_found == doctor->n_sent;
+}
+
+/* Look whether the group has committed beyond all deliveries. Returns 1 or 0; or -1 with the reason. */
+static int
+look_for_commits(struct doctor *doctor, struct error *error)
 {
         int64_t *committed = mem_alloc(doctor->n_logs * sizeof(*committed));
         int result = offsets_committed_so_far(doctor->offsets, doctor->config->deliveries_topic,
@@ -195,54 +203,44 @@ are_passed(struct doctor *doctor, struct error *error)
         return result;
 }
 
-/* Repeat a question until the answer is not 0, or until the time is over. Returns the last answer. */
-static int
-repeat(int (*question)(struct doctor *doctor, struct error *error), struct doctor *doctor, int64_t until_ms,
-       struct error *error)
-{
-        int result;
-
-        while ((result = question(doctor, error)) == 0 && clock_monotonic_ms() < until_ms)
-                clock_sleep_ms(PAUSE_MS);
-        return result;
-}
-
 static void
-report_unrouted(struct doctor *doctor, int is_found)
+report_unrouted(struct doctor *doctor)
 {
         const char *topic = doctor->config->deliveries_topic;
 
-        if (!is_found)
-                doctor_fail(doctor, EX_UNAVAILABLE, topic,
-                            "gatepost-guide(7), Events are missing or repeated",
-                            "a test delivery was accepted, but is not in the topic after 30 s");
-        else if (doctor->n_routers == 0)
+        if (are_found(doctor) && doctor->n_routers == 0)
                 doctor_fail(doctor, EX_UNAVAILABLE, topic, doctor->start, "no router is in the group %s",
                             doctor->config->group);
         else
                 doctor_fail(doctor, EX_UNAVAILABLE, topic,
                             "gatepost-guide(7), Events are missing or repeated",
-                            "no router has passed a test delivery within 30 s");
+                            "after 30 s, a test delivery that was accepted is %s",
+                            are_found(doctor) ? "not passed by a router" : "not there");
 }
 
 void
 doctor_check_router(struct doctor *doctor)
 {
         int64_t until_ms = clock_monotonic_ms() + ROUTER_TIMEOUT_MS;
-        int is_found, is_passed = 0;
+        int result = 0;
         struct error error;
 
         if (doctor->n_sent == 0 || doctor->n_logs == 0) {
                 doctor_skip(doctor, NULL, "no test delivery can be followed");
                 return;
         }
-        is_found = repeat(find_records, doctor, until_ms, &error);
-        if (is_found > 0)
-                is_passed = repeat(are_passed, doctor, until_ms, &error);
-        if (is_found < 0 || is_passed < 0)
+        while (result == 0 && clock_monotonic_ms() < until_ms) {
+                if (!are_found(doctor))
+                        result = find_records(doctor, &error);
+                if (result == 0 && are_found(doctor))
+                        result = look_for_commits(doctor, &error);
+                if (result == 0)
+                        clock_sleep_ms(PAUSE_MS);
+        }
+        if (result < 0)
                 doctor_skip(doctor, NULL, "%s", error.text);
-        else if (is_passed == 0)
-                report_unrouted(doctor, is_found);
+        else if (result == 0)
+                report_unrouted(doctor);
         else
                 doctor_pass(doctor, doctor->config->deliveries_topic, "the test deliveries are routed");
 }
