@@ -6,7 +6,6 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/kafka_access.h"
 #include "cli/show_record.h"
@@ -24,14 +23,8 @@ static struct {
         int as_json;
         int with_quarantine;
         int with_headers;
-        char **filters; /* kinds or types, ended by NULL; none: all */
+        char **filters; /* kinds, ended by NULL; none: all */
 } args = {.from_ms = READER_FROM_END};
-
-/* Events of the topics that are read and that the filters do not match. */
-static struct {
-        size_t n;
-        char type[80]; /* of the first */
-} left_out;
 
 static int
 has_topic(const struct config *config, const char *kind)
@@ -43,36 +36,12 @@ has_topic(const struct config *config, const char *kind)
         return 0;
 }
 
-/* Return the length of the ce_type_prefix of a source with which a type begins, or 0. */
-static size_t
-prefix_of(const struct config_source *source, const char *type, size_t len)
-{
-        size_t n = source->ce_type_prefix == NULL ? 0 : strlen(source->ce_type_prefix);
-
-        return n > 0 && n < len && memcmp(type, source->ce_type_prefix, n) == 0 ? n : 0;
-}
-
-/* Return the kind of a filter, which may be a type with the prefix of a source; NULL if it has no topic. */
-static const char *
-kind_of(const struct config *config, const char *filter)
-{
-        if (has_topic(config, filter))
-                return filter;
-        for (size_t i = 0; i < config->n_sources; i++) {
-                size_t n = prefix_of(&config->sources[i], filter, strlen(filter));
-
-                if (n > 0 && has_topic(config, filter + n))
-                        return filter + n;
-        }
-        return NULL;
-}
-
 /* Return whether the topic of a rule may hold events to print. */
 static int
 is_wanted(const struct config *config, const struct topic_rule *rule)
 {
         for (char **filter = args.filters; *filter != NULL; filter++) {
-                if (arguments_kind_may_match(kind_of(config, *filter), config->topics, rule))
+                if (arguments_kind_may_match(*filter, config->topics, rule))
                         return 1;
         }
         return *args.filters == NULL;
@@ -83,7 +52,7 @@ static const char *
 find_unmatched(const struct config *config)
 {
         for (char **filter = args.filters; *filter != NULL; filter++) {
-                if (kind_of(config, *filter) == NULL)
+                if (!has_topic(config, *filter))
                         return *filter;
         }
         return NULL;
@@ -122,16 +91,18 @@ is_too_old(const struct config *config, const rd_kafka_message_t *message)
         return searches_itself(config) && rd_kafka_message_timestamp(message, NULL) < args.from_ms;
 }
 
-/* Whether a filter matches a type, or the kind in it after the ce_type_prefix of any source. */
+/* Return whether a filter matches the kind in a type, which may follow the ce_type_prefix of any source. */
 static int
 matches(const struct config *config, const char *filter, const char *type, size_t len)
 {
         int result = arguments_kind_matches(filter, type, len);
 
         for (size_t i = 0; i < config->n_sources && !result; i++) {
-                size_t n = prefix_of(&config->sources[i], type, len);
+                const char *prefix = config->sources[i].ce_type_prefix;
+                size_t n = prefix == NULL ? 0 : strlen(prefix);
 
-                result = n > 0 && arguments_kind_matches(filter, type + n, len - n);
+                result = n > 0 && n < len && memcmp(type, prefix, n) == 0 &&
+                         arguments_kind_matches(filter, type + n, len - n);
         }
         return result;
 }
@@ -154,8 +125,6 @@ has_wanted_kind(const struct config *config, const rd_kafka_message_t *message)
                 if (matches(config, *filter, value, len))
                         return 1;
         }
-        if (left_out.n++ == 0)
-                (void)snprintf(left_out.type, sizeof(left_out.type), "%.*s", (int)len, (const char *)value);
         return 0;
 }
 
@@ -167,20 +136,6 @@ find_failure(const struct reader *reader)
         const char *failure = reader_failure(reader, &is_denied);
 
         return failure == NULL ? 0 : kafka_access_fail(is_denied, failure);
-}
-
-/* A type may have a ce_type_prefix that this configuration does not have, or has no more. */
-static void
-say_none(void)
-{
-        if (left_out.n == 0) {
-                (void)command_fail(0, "no events; a delivery may take a second to become one");
-        } else {
-                fprintf(stderr, "gatepost tail: no such events; %zu of other types, the first of ",
-                        left_out.n);
-                text_print(stderr, left_out.type, strlen(left_out.type));
-                fputc('\n', stderr);
-        }
 }
 
 /* Print records until interrupted or, with --until-end, until the end. Returns an exit status. */
@@ -212,7 +167,7 @@ follow(const struct config *config, struct reader *reader)
                 rd_kafka_message_destroy(message);
         }
         if (args.until_end && !is_any && status == 0 && !terminal_is_interrupted())
-                say_none();
+                (void)command_fail(0, "no events; a delivery may take a second to become one");
         return status;
 }
 
