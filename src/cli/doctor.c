@@ -89,6 +89,18 @@ is_printed(const struct finding *finding)
                (args.is_verbose || (finding->level != FINDING_PASSED && finding->level != FINDING_SKIPPED));
 }
 
+/* Give an error or a warning a remedy, unless whoever found it knows a better one. */
+static void
+complete(const struct doctor *doctor, struct finding *finding, unsigned step)
+{
+        if (finding->remedy != NULL || (finding->level != FINDING_ERROR && finding->level != FINDING_WARNING))
+                return;
+        if (step == CONFIGURATION)
+                finding_set_remedy(finding, "correct it, then: %s check", doctor->command);
+        else
+                finding_set_remedy(finding, "gatepost-guide(7), TROUBLESHOOTING");
+}
+
 /* Name the step of the findings from this one on, and print them. Returns whether one is an error. */
 static int
 end_step(struct doctor *doctor, unsigned step, size_t first)
@@ -100,6 +112,7 @@ end_step(struct doctor *doctor, unsigned step, size_t first)
 
                 finding->step = steps[step].name;
                 has_failed |= finding->level == FINDING_ERROR;
+                complete(doctor, finding, step);
                 if (is_printed(finding))
                         finding_print(stdout, finding);
         }
@@ -177,7 +190,7 @@ print_end(const struct findings *findings)
         }
         text = describe(first);
         line = mem_printf("%s: %s; remedy: %s", first->level == FINDING_ERROR ? "cause" : "warning", text,
-                          first->remedy == NULL ? "gatepost-guide(7), TROUBLESHOOTING" : first->remedy);
+                          first->remedy);
         text_print(stdout, line, strlen(line));
         putchar('\n');
         free(text);
