@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "base/account.h"
 #include "base/log.h"
 #include "base/process.h"
-#include "config/access_check.h"
 #include "config/config.h"
 #include "daemon/daemon.h"
 #include "daemon/reload.h"
@@ -17,36 +17,90 @@ static void
 usage(FILE *out)
 {
         fprintf(out,
-                "usage: gatepostd [-t] [-c FILE]\n"
+                "usage: gatepostd [-t] [--user NAME] [-c FILE]\n"
                 "Receives signed webhook deliveries and publishes each as one event on Kafka. Stays in the "
                 "foreground\n"
                 "and logs to stderr.\n\n"
                 "  -c, --config FILE  the configuration (default: %s)\n"
                 "  -t, --test         check the configuration and exit\n"
+                "      --user NAME    check as this user, when root runs it (default: gatepost)\n"
                 "  -h, --help         show this and exit\n"
                 "  -V, --version      show the version and exit\n",
                 CONFIG_DEFAULT_FILE);
 }
 
-/* Warnings of the start, which are logged when the log level is known. */
-static struct problems warnings;
-
-static void
-report_at_start(const char *file, const struct problem *problem)
+/* Become the user of the daemon, if root checks. Returns 0, or an exit status. */
+static int
+become(const char *user)
 {
-        if (problem->level == PROBLEM_ERROR)
-                problems_print(file, problem);
-        else
-                problems_warn(&warnings, problem->line, "%s", problem->text);
+        struct error error;
+        int result = account_become(user, &error);
+
+        if (result > 0)
+                fprintf(stderr, "gatepostd: checking as user %s; --user root to do otherwise\n",
+                        user == NULL ? ACCOUNT_SERVICE_USER : user);
+        if (result < 0)
+                fprintf(stderr, "gatepostd: --user: %s\n", error.text);
+        return result < 0 ? EX_NOPERM : 0;
 }
 
-static void
-log_warnings(const struct config *config)
+/* Print what is wrong with the configuration, as `gatepost check` does. Returns an exit status. */
+static int
+check(const char *file, const char *user)
 {
-        log_set_level(config->log_level);
-        for (size_t i = 0; i < warnings.n; i++)
-                reload_log_problem(config->file, &warnings.items[i]);
-        problems_clear(&warnings);
+        struct findings findings = {0};
+        struct config *config;
+        int status = become(user);
+
+        if (status != 0)
+                return status;
+        config = config_load_reporting(file, &findings);
+        if (config != NULL) {
+                tls_check_strength(config, &findings);
+                tls_check_dates(config, &findings);
+                clients_check(config, &findings);
+                listen_check(config, &findings);
+                spool_place_check(config, &findings);
+        }
+        for (size_t i = 0; i < findings.n; i++)
+                finding_print(stderr, &findings.items[i]);
+        status = findings_status(&findings);
+        findings_clear(&findings);
+        config_free(config);
+        return status;
+}
+
+/* Warnings are logged when the log level is known; errors are printed: nobody may read the log yet. */
+static void
+report(const struct findings *findings, const struct config *config)
+{
+        for (size_t i = 0; i < findings->n; i++) {
+                if (config == NULL || findings->items[i].level == FINDING_ERROR)
+                        finding_print(stderr, &findings->items[i]);
+                else
+                        reload_log_finding(&findings->items[i]);
+        }
+}
+
+static int
+run(const char *file)
+{
+        struct findings findings = {0};
+        struct config *config = config_load_reporting(file, &findings);
+        int status;
+
+        if (config != NULL) {
+                log_set_level(config->log_level);
+                tls_check_strength(config, &findings);
+                clients_check(config, &findings);
+        }
+        report(&findings, config);
+        status = findings_status(&findings);
+        findings_clear(&findings);
+        if (config != NULL && status == 0)
+                status = daemon_run(config);
+        config_free(config);
+        return status;
 }
 
 int
@@ -54,12 +108,13 @@ main(int argc, char **argv)
 {
         static const struct option options[] = {{"config", required_argument, NULL, 'c'},
                                                 {"test", no_argument, NULL, 't'},
+                                                {"user", required_argument, NULL, 'u'},
                                                 {"help", no_argument, NULL, 'h'},
                                                 {"version", no_argument, NULL, 'V'},
                                                 {NULL, 0, NULL, 0}};
         const char *file = CONFIG_DEFAULT_FILE;
-        struct config *config;
-        int option, only_check = 0, status = 0;
+        const char *user = NULL;
+        int option, only_check = 0;
 
         daemon_hold_signals();
         process_open_standard_files();
@@ -67,6 +122,9 @@ main(int argc, char **argv)
                 switch (option) {
                 case 'c':
                         file = optarg;
+                        break;
+                case 'u':
+                        user = optarg;
                         break;
                 case 't':
                         only_check = 1;
@@ -89,20 +147,5 @@ main(int argc, char **argv)
                 return EX_USAGE;
         }
         log_init();
-        config = config_load_reporting(file, only_check ? problems_print : report_at_start);
-        if (config == NULL)
-                return EX_CONFIG;
-        log_warnings(config);
-        if (only_check)
-                access_check_files(config, problems_print);
-        if (tls_check_strength(config, problems_print) != 0 || clients_check(config, problems_print) != 0 ||
-            (only_check &&
-             (tls_check_dates(config, problems_print) != 0 || listen_check(config, problems_print) != 0 ||
-              spool_place_check(config, problems_print) != 0 ||
-              access_check_state(config, problems_print) != 0)))
-                status = EX_CONFIG;
-        else if (!only_check)
-                status = daemon_run(config);
-        config_free(config);
-        return status;
+        return only_check ? check(file, user) : run(file);
 }

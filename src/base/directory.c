@@ -35,15 +35,10 @@ sync_above(const char *path)
 int
 directory_fail(struct error *error, const char *what, const char *path, int reason)
 {
-        const struct account account = account_this();
-        const char *remedy = unit_remedy_for_directory(path, reason);
-        char closed[PATH_MAX];
+        const char *hint = unit_hint(path, reason);
 
-        if (reason == EACCES && *remedy == '\0' && account_find_closed(&account, path, closed))
-                (void)error_set(error, "cannot %s %s: %s; its user may not enter %s", what, path,
-                                strerror(reason), closed);
-        else
-                (void)error_set(error, "cannot %s %s: %s%s", what, path, strerror(reason), remedy);
+        (void)error_set(error, "cannot %s %s: %s%s%s", what, path, strerror(reason),
+                        *hint == '\0' ? "" : "; ", hint);
         errno = reason;
         return -1;
 }
@@ -93,50 +88,6 @@ directory_create(int directory, const char *name, int flags)
         if (fd >= 0 && fstat(fd, &status) == 0 && status.st_nlink == 1 && fstat(directory, &above) == 0)
                 hand_over(fd, &above);
         return fd;
-}
-
-int
-directory_find_denied(const char *path, directory_owns *owns, const struct account *account,
-                      char file[PATH_MAX])
-{
-        DIR *open = opendir(path);
-        const struct dirent *entry;
-        struct stat status;
-        int found = 0;
-
-        while (open != NULL && !found && (entry = readdir(open)) != NULL) {
-                int mode = strcmp(entry->d_name, LOCK) == 0 ? R_OK | W_OK : R_OK;
-
-                (void)snprintf(file, PATH_MAX, "%s/%s", path, entry->d_name);
-                if (!owns(entry->d_name) || lstat(file, &status) != 0 || !S_ISREG(status.st_mode))
-                        continue;
-                found = status.st_uid == account->user ? (status.st_mode & S_IRUSR) == 0
-                                                       : account_access(account, file, mode) == EACCES;
-        }
-        if (open != NULL)
-                (void)closedir(open);
-        return found;
-}
-
-/* The root of a file system has lost+found. */
-struct directory_contents
-directory_look(const char *path, directory_owns *owns)
-{
-        DIR *open = opendir(path);
-        struct directory_contents contents = {0, 0};
-        const struct dirent *entry;
-
-        while (open != NULL && (entry = readdir(open)) != NULL) {
-                const char *name = entry->d_name;
-
-                if (owns(name))
-                        contents.has_own |= strcmp(name, LOCK) != 0;
-                else
-                        contents.has_other |= name[0] != '.' && strcmp(name, "lost+found") != 0;
-        }
-        if (open != NULL)
-                (void)closedir(open);
-        return contents;
 }
 
 int

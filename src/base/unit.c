@@ -1,41 +1,13 @@
 #include "base/unit.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
 
-#define HIDING(directory, is_own, setting) \
-        { \
-                directory, setting, is_own, \
-                    "; the systemd unit hides " directory " from gatepostd (" setting \
-                    "): move it to /etc/gatepost", \
-                    "; the systemd unit hides " directory " from gatepostd (" setting \
-                    "): move it to /var/lib/gatepost" \
-        }
-
-static const struct unit_hiding hidings[] = {
-    HIDING("/home", 0, "ProtectHome="),     HIDING("/root", 0, "ProtectHome="),
-    HIDING("/run/user", 0, "ProtectHome="), HIDING("/tmp", 1, "PrivateTmp="),
-    HIDING("/var/tmp", 1, "PrivateTmp="),
-};
-
-#define MADE(directory) \
-        { \
-                directory, \
-                    "; systemd, which makes " directory \
-                    ", does not run here: mount a volume there, or create it for the user of gatepostd" \
-        }
-
-static const struct {
-        const char *directory;
-        const char *remedy; /* without systemd */
-} made[] = {MADE(STATE_DIRECTORY), MADE(SERVICE_DIRECTORY)};
+#define UNIT_HINT "the systemd units hide or protect this path: gatepostd(8), SYSTEMD"
 
 /* Return an absolute path without empty names, "." and "..", to be freed; the root directory is empty. */
 static char *
@@ -60,8 +32,8 @@ normalize(const char *path)
         return normal;
 }
 
-int
-unit_is_below(const char *path, const char *directory)
+static int
+is_below(const char *path, const char *directory)
 {
         char *normal = normalize(path);
         size_t len = strlen(directory);
@@ -71,35 +43,10 @@ unit_is_below(const char *path, const char *directory)
         return is_below;
 }
 
-static const struct unit_hiding *
-find(const char *path)
-{
-        for (size_t i = 0; i < ARRAY_LEN(hidings); i++) {
-                if (unit_is_below(path, hidings[i].directory))
-                        return &hidings[i];
-        }
-        return NULL;
-}
-
-/* Where it fails, glibc's realpath() leaves the path that it could not resolve. */
-const struct unit_hiding *
-unit_hiding(const char *path)
-{
-        char real[PATH_MAX] = "";
-        const struct unit_hiding *hiding = find(path);
-
-        if (hiding != NULL)
-                return hiding;
-        (void)!realpath(path, real);
-        return find(real);
-}
-
 int
 unit_has_own(const char *path)
 {
-        const struct unit_hiding *hiding = unit_hiding(path);
-
-        return hiding != NULL && hiding->is_own;
+        return is_below(path, "/tmp") || is_below(path, "/var/tmp");
 }
 
 const char *
@@ -120,68 +67,16 @@ unit_role(const char *file)
         return NULL;
 }
 
-int
-unit_runs_this(void)
-{
-        const char *pid = getenv("SYSTEMD_EXEC_PID"); /* since systemd 248 */
-
-        return getenv("INVOCATION_ID") != NULL && (pid == NULL || strtol(pid, NULL, 10) == getpid());
-}
-
-int
-unit_manager_runs(void)
-{
-        return access("/run/systemd/system", F_OK) == 0;
-}
-
-/* Return what has hidden a path from this process, or NULL. A closed directory cannot be entered. */
-static const struct unit_hiding *
-find_cause(const char *path, int reason)
-{
-        const struct unit_hiding *hiding = NULL;
-        int is_hidden;
-
-        if ((reason == ENOENT || reason == EACCES) && unit_runs_this())
-                hiding = unit_hiding(path);
-        is_hidden = hiding != NULL && (hiding->is_own || access(hiding->directory, X_OK) != 0);
-        errno = reason; /* other arguments of a message may read it */
-        return is_hidden ? hiding : NULL;
-}
-
 const char *
-unit_remedy(const char *path, int reason)
+unit_hint(const char *path, int reason)
 {
-        const struct unit_hiding *cause = find_cause(path, reason);
+        static const char *const hidden[] = {"/home", "/root", "/run/user"};
 
-        if (*path != '/' && reason == ENOENT)
-                return "; it is sought in the directory in which the process runs, which is / for a service: "
-                       "write an absolute path";
-        return cause == NULL ? "" : cause->of_file;
-}
-
-const char *
-unit_remedy_without_manager(const char *path)
-{
-        struct stat status;
-
-        /* A link to something that is missing is another matter. */
-        for (size_t i = 0; i < ARRAY_LEN(made) && !unit_manager_runs(); i++) {
-                if (unit_is_below(path, made[i].directory) && lstat(made[i].directory, &status) != 0)
-                        return made[i].remedy;
+        if (reason == EROFS || unit_has_own(path))
+                return UNIT_HINT;
+        for (size_t i = 0; i < ARRAY_LEN(hidden); i++) {
+                if (is_below(path, hidden[i]))
+                        return UNIT_HINT;
         }
         return "";
-}
-
-/* By ProtectSystem=strict of the units, everything but their own directories is read-only for gatepostd. */
-const char *
-unit_remedy_for_directory(const char *path, int reason)
-{
-        const struct unit_hiding *cause = find_cause(path, reason);
-
-        if (reason == EROFS)
-                return "; if a systemd unit runs gatepostd, create the directory for its user and name it in "
-                       "ReadWritePaths= of the unit (systemctl edit UNIT), else mount the disk writable";
-        if (cause == NULL && reason == ENOENT)
-                return unit_remedy_without_manager(path);
-        return cause == NULL ? "" : cause->of_directory;
 }

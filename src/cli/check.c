@@ -2,13 +2,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sysexits.h>
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/mem.h"
-#include "config/access_check.h"
 #include "config/config.h"
 #include "http/listen_check.h"
 #include "http/tls.h"
@@ -16,56 +13,6 @@
 #include "spool/spool_place.h"
 
 static int is_strict, as_json;
-
-/* What has been reported, with --json for the document at the end. */
-static struct {
-        size_t n_errors, n_warnings;
-        struct json_writer *json;
-} reported;
-
-static void
-put_problem(struct json_writer *json, const struct problem *problem)
-{
-        char *section =
-            problem->argument == NULL ? NULL : mem_printf("%s %s", problem->section, problem->argument);
-
-        json_open_object(json, NULL);
-        if (problem->line == 0)
-                json_null(json, "line");
-        else
-                json_number(json, "line", (int64_t)problem->line);
-        json_member(json, "level", problem->level == PROBLEM_ERROR ? "error" : "warning");
-        json_member(json, "section", section == NULL ? problem->section : section);
-        json_member(json, "option", problem->option);
-        json_member(json, "message", problem->text);
-        json_close_object(json);
-        free(section);
-}
-
-static void
-report(const char *file, const struct problem *problem)
-{
-        *(problem->level == PROBLEM_ERROR ? &reported.n_errors : &reported.n_warnings) += 1;
-        if (as_json)
-                put_problem(reported.json, problem);
-        else
-                problems_print(file, problem);
-}
-
-static int
-check(const struct config *config)
-{
-        int status;
-
-        status = tls_check_strength(config, report);
-        status |= tls_check_dates(config, report);
-        status |= clients_check(config, report);
-        status |= listen_check(config, report);
-        access_check_files(config, report);
-        status |= spool_place_check(config, report);
-        status |= access_check_state(config, report);
-        return status != 0 || (is_strict && reported.n_warnings > 0) ? EX_CONFIG : 0;
-}
 
 /* Return the days for which the certificate is still valid, or 0 without TLS. */
 static int
@@ -77,62 +24,78 @@ days_left(const struct config *config)
 }
 
 static void
-print_json(const char *file, const struct config *config, int status)
+print_json(const char *file, const struct config *config, const struct findings *findings, int status)
 {
-        struct json_writer *json = reported.json;
+        struct json_writer *json = json_new(1);
 
+        json_open_object(json, NULL);
+        json_open_array(json, "findings");
+        for (size_t i = 0; i < findings->n; i++)
+                finding_put_json(json, &findings->items[i]);
         json_close_array(json);
         json_member(json, "file", file);
         json_flag(json, "ok", status == 0);
-        json_number(json, "errors", (int64_t)reported.n_errors);
-        json_number(json, "warnings", (int64_t)reported.n_warnings);
+        json_number(json, "errors", (int64_t)findings_count(findings, FINDING_ERROR));
+        json_number(json, "warnings", (int64_t)findings_count(findings, FINDING_WARNING));
         if (config != NULL && config->certificate != NULL)
                 json_number(json, "certificateDaysLeft", days_left(config));
         json_close_object(json);
         json_print(json);
 }
 
-static void
-print_summary(const char *file, const struct config *config, int status)
+static const char *
+plural(size_t n)
 {
-        const char *of_warnings = reported.n_warnings == 1 ? "" : "s";
+        return n == 1 ? "" : "s";
+}
 
-        if (status != 0 && reported.n_errors > 0)
-                (void)command_fail(0, "%s is refused: %zu error%s, %zu warning%s", file, reported.n_errors,
-                                   reported.n_errors == 1 ? "" : "s", reported.n_warnings, of_warnings);
-        else if (status != 0 && reported.n_warnings > 0)
-                (void)command_fail(0, "%s is refused because of --strict: %zu warning%s", file,
-                                   reported.n_warnings, of_warnings);
-        if (status != 0)
+static void
+print_summary(const char *file, const struct config *config, const struct findings *findings, int status)
+{
+        size_t n_errors = findings_count(findings, FINDING_ERROR);
+        size_t n_warnings = findings_count(findings, FINDING_WARNING), n_topics;
+
+        if (status != 0) {
+                (void)command_fail(0, "%s is refused%s: %zu error%s, %zu warning%s", file,
+                                   n_errors == 0 ? " because of --strict" : "", n_errors, plural(n_errors),
+                                   n_warnings, plural(n_warnings));
                 return;
-        printf("%s: ok, %zu source%s, %zu event topic%s", file, config->n_sources,
-               config->n_sources == 1 ? "" : "s", topic_table_size(config->topics),
-               topic_table_size(config->topics) == 1 ? "" : "s");
+        }
+        n_topics = topic_table_size(config->topics);
+        printf("%s: ok, %zu source%s, %zu event topic%s", file, config->n_sources, plural(config->n_sources),
+               n_topics, plural(n_topics));
         if (config->certificate != NULL)
                 printf(", certificate valid for %d day%s", days_left(config),
-                       days_left(config) == 1 ? "" : "s");
-        if (reported.n_warnings > 0)
-                printf(", %zu warning%s", reported.n_warnings, of_warnings);
+                       plural((size_t)days_left(config)));
+        if (n_warnings > 0)
+                printf(", %zu warning%s", n_warnings, plural(n_warnings));
         putchar('\n');
 }
 
 static int
 run(const char *file)
 {
-        struct config *config;
+        struct findings findings = {0};
+        struct config *config = config_load_reporting(file, &findings);
         int status;
 
-        if (as_json) {
-                reported.json = json_new(1);
-                json_open_object(reported.json, NULL);
-                json_open_array(reported.json, "problems");
+        if (config != NULL) {
+                tls_check_strength(config, &findings);
+                tls_check_dates(config, &findings);
+                clients_check(config, &findings);
+                listen_check(config, &findings);
+                spool_place_check(config, &findings);
         }
-        config = config_load_reporting(file, report);
-        status = config == NULL ? EX_CONFIG : check(config);
+        status = findings_status(&findings);
+        if (is_strict && findings_count(&findings, FINDING_WARNING) > 0)
+                status = EX_CONFIG;
         if (as_json)
-                print_json(file, config, status);
-        else
-                print_summary(file, config, status);
+                print_json(file, config, &findings, status);
+        for (size_t i = 0; !as_json && i < findings.n; i++)
+                finding_print(stderr, &findings.items[i]);
+        if (!as_json)
+                print_summary(file, config, &findings, status);
+        findings_clear(&findings);
         config_free(config);
         return status;
 }
@@ -145,8 +108,7 @@ static const struct command_option options[] = {
 const struct command check_command = {
     .name = "check",
     .help = "check the configuration",
+    .becomes_daemon = 1,
     .run_with_file = run,
-    .removed = "online",
-    .instead = "gatepost doctor checks the topics in Kafka, and much else",
     COMMAND_OPTIONS(options),
 };

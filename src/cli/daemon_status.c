@@ -134,19 +134,19 @@ ask(const char *file, const struct config_listen *address, struct json_value **s
 int
 daemon_status_read(const char *file, struct json_value **status)
 {
-        struct problems problems = {.file = file};
+        struct findings findings = {0};
         struct config_listen address;
         struct ini ini = {0};
         int result;
 
-        if (ini_read_file(file, &ini, &problems) != 0) {
-                (void)problems_report_all(&problems);
-                result = EX_CONFIG;
+        if (ini_read_file(file, &ini, &findings) != 0) {
+                result =
+                    command_fail(EX_CONFIG, "%s: %s", file, findings_first(&findings, FINDING_ERROR)->text);
         } else if ((result = read_address(file, find_value(&ini), &address)) == 0) {
                 result = ask(file, &address, status);
                 free(address.text);
         }
-        problems_clear(&problems);
+        findings_clear(&findings);
         ini_clear(&ini);
         return result;
 }

@@ -20,34 +20,21 @@
 #define TIMEOUT_MS 5000
 #define ANSWER_MAX (4u << 20)
 
-static struct doctor *checked; /* config_load_reporting() passes nothing to its callback */
-
-static void
-on_problem(const char *file, const struct problem *problem)
-{
-        struct finding *finding =
-            findings_add(&checked->findings,
-                         problem->level == PROBLEM_ERROR ? FINDING_ERROR : FINDING_WARNING, file, "%s",
-                         problem->text);
-
-        finding->line = problem->line;
-        finding_set_remedy(finding, "correct it, then: %s check", checked->command);
-}
-
 /* As `check` does. */
 void
 doctor_check_configuration(struct doctor *doctor)
 {
-        const struct config *config;
-        int status;
+        size_t before = doctor->findings.n;
+        struct config *config = config_load_reporting(doctor->file, &doctor->findings);
 
-        checked = doctor;
-        config = doctor->config = config_load_reporting(doctor->file, on_problem);
+        doctor->config = config;
         if (config == NULL)
                 return;
-        status = tls_check_strength(config, on_problem) | tls_check_dates(config, on_problem) |
-                 clients_check(config, on_problem) | spool_place_check(config, on_problem);
-        if (status == 0)
+        tls_check_strength(config, &doctor->findings);
+        tls_check_dates(config, &doctor->findings);
+        clients_check(config, &doctor->findings);
+        spool_place_check(config, &doctor->findings);
+        if (doctor->findings.n == before)
                 doctor_pass(doctor, doctor->file, "it is valid");
 }
 

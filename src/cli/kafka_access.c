@@ -11,20 +11,6 @@
 #include "kafka/client_error.h"
 #include "kafka/outage.h"
 
-/* Check the value of --bootstrap. Returns 0, or an exit status after printing what is wrong with it. */
-static int
-check_brokers(const char *brokers)
-{
-        const char *broker, *fault;
-        size_t len;
-
-        if (strcmp(brokers, "embedded") == 0)
-                return command_misused("--bootstrap takes HOST:PORT; without it, gatepostd is asked for the "
-                                       "address of its embedded broker");
-        fault = config_brokers_fault(brokers, &broker, &len);
-        return fault == NULL ? 0 : command_misused("--bootstrap: '%.*s': %s", (int)len, broker, fault);
-}
-
 int
 kafka_access_find(const struct config *config, const char **bootstrap)
 {
@@ -35,7 +21,11 @@ kafka_access_find(const struct config *config, const char **bootstrap)
 
         outage_set_logging(0); /* the command prints why Kafka does not answer */
         if (*bootstrap != NULL)
-                return check_brokers(*bootstrap);
+                return strcmp(*bootstrap, "embedded") != 0
+                           ? 0
+                           : command_misused(
+                                 "--bootstrap takes HOST:PORT; without it, gatepostd is asked for "
+                                 "the address of its embedded broker");
         if (!config->embedded)
                 return 0;
         status = daemon_status_read(config->file, &report);

@@ -1,7 +1,5 @@
 #include "config/certificate.h"
 
-#include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,11 +11,9 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/x509v3.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/unit.h"
 #include "config/secrets.h"
 
 #define DAY_S 86400
@@ -31,8 +27,7 @@ open_file(const char *path, struct stat *st, struct error *error)
         FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
 
         if (in == NULL) {
-                (void)error_set(error, "cannot open %s: %s%s", path, strerror(errno),
-                                unit_remedy(path, errno));
+                (void)error_set(error, "cannot open %s: %s", path, strerror(errno));
                 if (fd >= 0)
                         (void)close(fd);
                 return NULL;
@@ -136,26 +131,10 @@ no_passphrase(char *buffer, int size, int for_writing, void *asked)
         return -1;
 }
 
-/* Return the place in its file of the certificate to which the key belongs, from 1, or 0. */
-static int
-find_place(const struct certificate *certificate)
-{
-        int n = sk_X509_num(certificate->chain), place = 0;
-
-        if (X509_check_private_key(certificate->leaf, certificate->key) == 1)
-                place = 1;
-        for (int i = 0; i < n && place == 0; i++) {
-                if (X509_check_private_key(sk_X509_value(certificate->chain, i), certificate->key) == 1)
-                        place = i + 2;
-        }
-        ERR_clear_error();
-        return place;
-}
-
 int
 certificate_read_key(struct certificate *certificate, const char *path, struct error *error)
 {
-        int asked = 0, place;
+        int asked = 0, fits;
         size_t len;
         char *text = secrets_read(path, 1, &len, &certificate->key_st, error);
         BIO *bio;
@@ -169,21 +148,14 @@ certificate_read_key(struct certificate *certificate, const char *path, struct e
         secrets_free(text, len);
         ERR_clear_error();
         if (asked)
-                return error_set(error,
-                                 "%s is protected by a passphrase; remove it: openssl pkey -in %s -out FILE",
-                                 path, path);
+                return error_set(error, "%s is protected by a passphrase; remove it by openssl pkey", path);
         if (certificate->key == NULL)
                 return error_set(error, "%s contains no private key in PEM", path);
-        place = find_place(certificate);
-        if (place > 1)
-                return error_set(error,
-                                 "%s does not belong to the first certificate in tls_certificate_file, but "
-                                 "to certificate %d, which must be the first",
-                                 path, place);
-        return place == 1
-                   ? 0
-                   : error_set(error, "%s does not belong to the first certificate in tls_certificate_file",
-                               path);
+        fits = X509_check_private_key(certificate->leaf, certificate->key) == 1;
+        ERR_clear_error();
+        return fits ? 0
+                    : error_set(error, "%s does not belong to the first certificate in tls_certificate_file",
+                                path);
 }
 
 int
@@ -203,104 +175,21 @@ certificate_check_authorities(const char *path, struct error *error)
         return all == NULL ? -1 : 0;
 }
 
-/* A filter for scandir(): the hash of a subject, a dot, and a number. */
-static int
-is_hash(const struct dirent *entry)
-{
-        size_t len = strspn(entry->d_name, "0123456789abcdef");
-        const char *rest = entry->d_name + len;
-
-        return len == 8 && rest[0] == '.' && rest[1] != '\0' &&
-               rest[1 + strspn(rest + 1, "0123456789")] == '\0';
-}
-
 int
-certificate_lacks_hashes(const char *path)
+certificate_lacks_chain(const struct certificate *certificate)
 {
-        struct dirent **entries = NULL;
-        int n = scandir(path, &entries, is_hash, NULL), lacks = n == 0;
-
-        while (n > 0)
-                free(entries[--n]);
-        free(entries);
-        return lacks;
+        return sk_X509_num(certificate->chain) == 0 &&
+               X509_NAME_cmp(X509_get_subject_name(certificate->leaf),
+                             X509_get_issuer_name(certificate->leaf)) != 0;
 }
 
-int
-certificate_fits(const struct certificate *certificate, const char *host)
-{
-        int fits = X509_check_ip_asc(certificate->leaf, host, 0);
-
-        if (fits == -2) /* it is no address */
-                fits = X509_check_host(certificate->leaf, host, 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL);
-        return fits == 1;
-}
-
-/* Write a name or an address as text, "" for other kinds of names. */
-static void
-write_name(const GENERAL_NAME *name, char *text, size_t size)
-{
-        int type, len;
-        const ASN1_STRING *value = GENERAL_NAME_get0_value(name, &type);
-        const unsigned char *bytes;
-
-        text[0] = '\0';
-        if (type != GEN_DNS && type != GEN_IPADD)
-                return;
-        len = ASN1_STRING_length(value);
-        bytes = ASN1_STRING_get0_data(value);
-        if (type == GEN_DNS)
-                (void)snprintf(text, size, "%.*s", len, (const char *)bytes);
-        else if (len == 4 || len == 16)
-                (void)inet_ntop(len == 4 ? AF_INET : AF_INET6, bytes, text, (socklen_t)size);
-}
-
-void
-certificate_names(const X509 *certificate, char *text, size_t size)
-{
-        static const char more[] = ", ...";
-        GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
-        char name[256];
-        size_t len = 0;
-
-        text[0] = '\0';
-        for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
-                write_name(sk_GENERAL_NAME_value(names, i), name, sizeof(name));
-                if (name[0] == '\0')
-                        continue;
-                if (len + strlen(name) + 2 + sizeof(more) > size) {
-                        (void)snprintf(text + len, size - len, "%s", len == 0 ? more + 2 : more);
-                        break;
-                }
-                (void)snprintf(text + len, size - len, "%s%s", len == 0 ? "" : ", ", name);
-                len = strlen(text);
-        }
-        sk_GENERAL_NAME_pop_free(names, GENERAL_NAME_free);
-        if (text[0] == '\0')
-                (void)snprintf(text, size, "no host");
-}
-
-const char *
-certificate_doubt(const struct certificate *certificate)
-{
-        if (X509_check_purpose(certificate->leaf, X509_PURPOSE_SSL_SERVER, 0) != 1)
-                return "is not one for servers, by its key usage: clients refuse it; get one for servers";
-        if (X509_get_ext_by_NID(certificate->leaf, NID_subject_alt_name, -1) < 0)
-                return "has no subjectAltName, so that clients refuse it for any host; get one with the "
-                       "webhook's host";
-        return NULL;
-}
-
-/* Whether a chain is the end of others, from the one with this index. */
 static int
-ends_with(const STACK_OF(X509) * others, int from, const STACK_OF(X509) * chain)
+is_same_chain(const STACK_OF(X509) * a, const STACK_OF(X509) * b)
 {
-        int n = sk_X509_num(chain);
-
-        if (sk_X509_num(others) != from + n)
+        if (sk_X509_num(a) != sk_X509_num(b))
                 return 0;
-        for (int i = 0; i < n; i++) {
-                if (X509_cmp(sk_X509_value(others, from + i), sk_X509_value(chain, i)) != 0)
+        for (int i = 0; i < sk_X509_num(a); i++) {
+                if (X509_cmp(sk_X509_value(a, i), sk_X509_value(b, i)) != 0)
                         return 0;
         }
         return 1;
@@ -309,14 +198,7 @@ ends_with(const STACK_OF(X509) * others, int from, const STACK_OF(X509) * chain)
 int
 certificate_is_same(const struct certificate *a, const struct certificate *b)
 {
-        return X509_cmp(a->leaf, b->leaf) == 0 && ends_with(a->chain, 0, b->chain);
-}
-
-int
-certificate_is_sent(const struct certificate *certificate, const STACK_OF(X509) * sent)
-{
-        return ends_with(sent, 1, certificate->chain) &&
-               X509_cmp(sk_X509_value(sent, 0), certificate->leaf) == 0;
+        return X509_cmp(a->leaf, b->leaf) == 0 && is_same_chain(a->chain, b->chain);
 }
 
 int64_t
@@ -359,33 +241,7 @@ certificate_state(const struct certificate *certificate, int64_t now_s, struct e
         return judge(certificate, now_s, "the certificate", ", or one in its chain,", error);
 }
 
-enum certificate_state
-certificate_single_state(const X509 *single, int64_t now_s, const char *what, struct error *error)
-{
-        struct certificate times = {.not_after_s = INT64_MAX};
-
-        note_times(&times, single);
-        return judge(&times, now_s, what, "", error);
-}
-
-enum certificate_state
-certificate_chain_state(const STACK_OF(X509) * chain, int64_t now_s, const char *leaf, struct error *error)
-{
-        int n = sk_X509_num(chain), first = 0;
-        char subject[200], what[sizeof(subject) + 40];
-
-        if (n <= 0)
-                return CERTIFICATE_VALID;
-        for (int i = 1; i < n; i++) {
-                if (ASN1_TIME_compare(X509_get0_notAfter(sk_X509_value(chain, i)),
-                                      X509_get0_notAfter(sk_X509_value(chain, first))) < 0)
-                        first = i;
-        }
-        (void)X509_NAME_oneline(X509_get_subject_name(sk_X509_value(chain, first)), subject, sizeof(subject));
-        (void)snprintf(what, sizeof(what), "the certificate of the authority %s", subject);
-        return certificate_single_state(sk_X509_value(chain, first), now_s, first == 0 ? leaf : what, error);
-}
-
+/* Clients may have certificates of any of the authorities, so one that has expired is only a warning. */
 enum certificate_state
 certificate_authorities_state(const struct certificate *certificate, int64_t now_s, struct error *error)
 {
@@ -393,13 +249,14 @@ certificate_authorities_state(const struct certificate *certificate, int64_t now
         int n = sk_X509_num(certificate->authorities), n_unusable = 0;
 
         for (int i = 0; i < n; i++) {
-                struct error its;
+                struct certificate times = {.not_after_s = INT64_MAX};
                 enum certificate_state state;
+                struct error its;
                 char what[64];
 
+                note_times(&times, sk_X509_value(certificate->authorities, i));
                 (void)snprintf(what, sizeof(what), "certificate %d, of an authority,", i + 1);
-                state =
-                    certificate_single_state(sk_X509_value(certificate->authorities, i), now_s, what, &its);
+                state = judge(&times, now_s, what, "", &its);
                 n_unusable += state == CERTIFICATE_UNUSABLE;
                 if (state > worst) {
                         worst = state;

@@ -51,30 +51,11 @@ int certificate_read_authorities(struct certificate *certificate, const char *pa
 /* Check that a file holds certificates of authorities as above, without keeping them. */
 int certificate_check_authorities(const char *path, struct error *error) MUST_CHECK;
 
-/*
- * Return whether a path is a directory without a name by `openssl rehash`, so that OpenSSL finds no authority
- * in it.
- */
-int certificate_lacks_hashes(const char *path);
-
-/**
- * certificate_fits(certificate, host):
- * Return whether a certificate is for a host, a name or an address (RFC 9525, section 6): a wildcard stands
- * for one label, and the common name does not count.
- */
-int certificate_fits(const struct certificate *certificate, const char *host);
-
-/* Write the names and addresses that a certificate is for. If not all fit into size, the last is "...". */
-void certificate_names(const X509 *certificate, char *text, size_t size);
-
-/* Return why clients refuse a certificate at any time, to follow "the certificate ", or NULL. */
-const char *certificate_doubt(const struct certificate *certificate);
+/* Return whether a certificate stands alone and is not self-signed: clients may lack an intermediate one. */
+int certificate_lacks_chain(const struct certificate *certificate);
 
 /* Return whether two certificates have the same leaf and the same chain. */
 int certificate_is_same(const struct certificate *a, const struct certificate *b);
-
-/* Return whether the certificates that a server has sent, the leaf first, or NULL, are those of the file. */
-int certificate_is_sent(const struct certificate *certificate, const STACK_OF(X509) * sent);
 
 enum certificate_state {
         CERTIFICATE_VALID,
@@ -93,18 +74,6 @@ enum certificate_state certificate_state(const struct certificate *certificate, 
  */
 enum certificate_state certificate_authorities_state(const struct certificate *certificate, int64_t now_s,
                                                      struct error *error);
-
-/* The same of a single certificate, which what names in the reason. */
-enum certificate_state certificate_single_state(const X509 *single, int64_t now_s, const char *what,
-                                                struct error *error);
-
-/**
- * certificate_chain_state(chain, now_s, leaf, error):
- * The same of the certificate of a chain that expires first: the first is leaf in the reason, and others are
- * named by their subject. CERTIFICATE_VALID for an empty chain.
- */
-enum certificate_state certificate_chain_state(const STACK_OF(X509) * chain, int64_t now_s, const char *leaf,
-                                               struct error *error);
 
 /* Return the whole days from a time until the certificate expires; negative if it has expired. */
 int64_t certificate_days_left(const struct certificate *certificate, int64_t now_s);

@@ -22,7 +22,7 @@ has_section(const struct ini *ini, const char *section)
 }
 
 static void
-set_default_instance(struct config *config, struct problems *problems)
+set_default_instance(struct config *config, struct findings *findings)
 {
         char host[256] = "";
 
@@ -34,14 +34,14 @@ set_default_instance(struct config *config, struct problems *problems)
                         *c = '-';
         }
         if (host[0] == '\0')
-                problems_add(problems, 0, "this machine has no host name; set `instance` in [gatepost]");
+                load_error(findings, 0, "this machine has no host name; set `instance` in [gatepost]");
         config->instance = mem_strdup(host);
 }
 
 /* Consumers recognise events by ce_source and ce_id, so sources must not share one. */
 static void
 set_event_names(const struct config *config, struct config_source *source, const struct ini *ini,
-                struct problems *problems)
+                struct findings *findings)
 {
         size_t line = ini_line(ini, "source", source->name, "ce_source");
 
@@ -53,8 +53,8 @@ set_event_names(const struct config *config, struct config_source *source, const
         for (const struct config_source *other = config->sources; other < source && source->ce_source != NULL;
              other++) {
                 if (other->ce_source != NULL && strcmp(other->ce_source, source->ce_source) == 0)
-                        problems_add(
-                            problems, line != 0 ? line : ini_line(ini, "source", other->name, "ce_source"),
+                        load_error(
+                            findings, line != 0 ? line : ini_line(ini, "source", other->name, "ce_source"),
                             "[source %s] and [source %s] have the same ce_source; their events could not "
                             "be told apart",
                             other->name, source->name);
@@ -63,12 +63,12 @@ set_event_names(const struct config *config, struct config_source *source, const
 
 static void
 check_source(struct config *config, struct config_source *source, const struct ini *ini,
-             struct problems *problems)
+             struct findings *findings)
 {
         size_t line = ini_line(ini, "source", source->name, NULL);
 
         source->rules.source = source->name;
-        set_event_names(config, source, ini, problems);
+        set_event_names(config, source, ini, findings);
         if (config->verify) {
                 source->rules.keys = source->keys;
                 source->rules.n_keys = source->n_keys;
@@ -82,17 +82,20 @@ check_source(struct config *config, struct config_source *source, const struct i
                 }
         }
         if (source->path == NULL && ini_line(ini, "source", source->name, "path") == 0)
-                problems_add(problems, line, "[source %s] needs a path", source->name);
+                load_error(findings, line, "[source %s] needs a path", source->name);
         if (source->n_keys == 0 && ini_line(ini, "source", source->name, "secret_file") == 0 &&
             ini_line(ini, "source", source->name, "secret") == 0)
-                problems_add(problems, line,
-                             "[source %s] needs a secret_file; make one: gatepost secret new FILE",
-                             source->name);
+                finding_set_remedy(load_error(findings, line, "[source %s] needs a secret_file",
+                                              source->name),
+                                   "gatepost secret new " SYSCONFDIR
+                                   "/gatepost/secrets/%s, and: secret_file = " SYSCONFDIR
+                                   "/gatepost/secrets/%s",
+                                   source->name, source->name);
         for (const struct config_source *other = config->sources; other < source && source->path != NULL;
              other++) {
                 if (other->path != NULL && strcmp(other->path, source->path) == 0)
-                        problems_add(problems, ini_line(ini, "source", source->name, "path"),
-                                     "[source %s] already has this path", other->name);
+                        load_error(findings, ini_line(ini, "source", source->name, "path"),
+                                   "[source %s] already has this path", other->name);
         }
 }
 
@@ -115,17 +118,16 @@ collide(const char *a, const char *b)
 
 /* Check a topic for events: it must not be one of Gatepost's own, and must not collide with another. */
 static void
-check_topic(const struct config *config, size_t i, size_t line, struct problems *problems)
+check_topic(const struct config *config, size_t i, size_t line, struct findings *findings)
 {
         const char *topic = topic_table_rule(config->topics, i)->topic, *other = NULL;
 
         if (strcmp(topic, config->deliveries_topic) == 0 || strcmp(topic, config->quarantine_topic) == 0)
-                problems_add(problems, line,
-                             "%s cannot be used for events: it is one of Gatepost's own topics", topic);
+                load_error(findings, line, "%s cannot be used for events: it is one of Gatepost's own topics",
+                           topic);
         if (strncmp(topic, "__", 2) == 0)
-                problems_add(problems, line,
-                             "%s cannot be used for events: topics that begin with __ are Kafka's own",
-                             topic);
+                load_error(findings, line,
+                           "%s cannot be used for events: topics that begin with __ are Kafka's own", topic);
         if (collide(topic, config->deliveries_topic))
                 other = config->deliveries_topic;
         else if (collide(topic, config->quarantine_topic))
@@ -135,12 +137,12 @@ check_topic(const struct config *config, size_t i, size_t line, struct problems 
                         other = topic_table_rule(config->topics, k)->topic;
         }
         if (other != NULL)
-                problems_add(problems, line, "%s and %s differ only in . and _, which Kafka refuses", topic,
-                             other);
+                load_error(findings, line, "%s and %s differ only in . and _, which Kafka refuses", topic,
+                           other);
 }
 
 static void
-set_topics(struct config *config, const struct ini *ini, struct problems *problems)
+set_topics(struct config *config, const struct ini *ini, struct findings *findings)
 {
         char *prefix = config->topics_prefix;
 
@@ -150,12 +152,12 @@ set_topics(struct config *config, const struct ini *ini, struct problems *proble
         config_set_topics(config, prefix);
         free(prefix);
         if (!topic_name_is_valid(config->quarantine_topic))
-                problems_add(problems, ini_line(ini, "topics", "", "prefix"),
-                             "prefix is too long: %s is not a valid topic name", config->quarantine_topic);
+                load_error(findings, ini_line(ini, "topics", "", "prefix"),
+                           "prefix is too long: %s is not a valid topic name", config->quarantine_topic);
         for (size_t i = 0; i < topic_table_size(config->topics); i++)
                 check_topic(config, i,
                             ini_line(ini, "events", "", topic_table_rule(config->topics, i)->pattern),
-                            problems);
+                            findings);
 }
 
 /* Return the line of the later one of two options of a section. */
@@ -167,72 +169,45 @@ later_line(const struct ini *ini, const char *section, const char *one, const ch
         return a > b ? a : b;
 }
 
-/*
- * Set the lines of addresses and directories; those that are invalid are reported, and the configuration is
- * refused.
- */
-static void
-set_lines(struct config *config, const struct ini *ini)
-{
-        size_t n = 0;
-
-        for (size_t i = 0; i < ini->n && n < config->n_listen; i++) {
-                const struct ini_entry *entry = &ini->entries[i];
-
-                if (entry->name != NULL && strcmp(entry->section, "receiver") == 0 &&
-                    strcmp(entry->name, "listen") == 0)
-                        config->listen[n++].line = entry->line;
-        }
-        if (config->admin != NULL)
-                config->admin->line = ini_line(ini, "admin", "", "listen");
-        config->spool_line = ini_line(ini, "receiver", "", "spool");
-        config->spool_max_line = ini_line(ini, "receiver", "", "spool_max");
-        config->state_line = ini_line(ini, "router", "", "state");
-}
-
 /* A value of 0 is invalid and has been reported. */
 static void
-check_receiver(const struct config *config, const struct ini *ini, struct problems *problems)
+check_receiver(const struct config *config, const struct ini *ini, struct findings *findings)
 {
         if (config->n_listen == 0 && ini_line(ini, "receiver", "", "listen") == 0)
-                problems_add(problems, ini_line(ini, "receiver", "", NULL),
-                             "a receiver needs a `listen` in [receiver], such as listen = 127.0.0.1:8080%s",
-                             ini_line(ini, "gatepost", "", "roles") != 0
-                                 ? ""
-                                 : "; if this is to be a router only, set roles = router in [gatepost]");
+                finding_set_remedy(load_error(findings, ini_line(ini, "receiver", "", NULL),
+                                              "a receiver needs a `listen` in [receiver]"),
+                                   "listen = 127.0.0.1:8080, or roles = router in [gatepost]");
         if (config->request_timeout_ms != 0 && config->header_timeout_ms > config->request_timeout_ms)
-                problems_add(problems, later_line(ini, "receiver", "header_timeout", "request_timeout"),
-                             "header_timeout is longer than request_timeout");
+                load_error(findings, later_line(ini, "receiver", "header_timeout", "request_timeout"),
+                           "header_timeout is longer than request_timeout");
         if (config->max_in_flight != 0 && config->max_body > config->max_in_flight)
-                problems_add(problems, later_line(ini, "receiver", "max_body", "max_in_flight"),
-                             "max_in_flight is smaller than max_body: a delivery of that size would never be "
-                             "accepted");
+                load_error(findings, later_line(ini, "receiver", "max_body", "max_in_flight"),
+                           "max_in_flight is smaller than max_body: a delivery of that size would never be "
+                           "accepted");
         if (config->requires_proxy && config->n_trusted_proxies == 0 && !config->trusts_unix_sockets)
-                problems_add(
-                    problems, ini_line(ini, "receiver", "", "proxy_protocol"),
+                load_error(
+                    findings, ini_line(ini, "receiver", "", "proxy_protocol"),
                     "proxy_protocol = required needs a trusted_proxy; all other connections are closed");
         if (config->spool != NULL && config_may_be_private(config, config->spool))
-                problems_add(
-                    problems, config->spool_line,
-                    "spool: %.200s: the systemd units have a /tmp and a /var/tmp of their own, which "
-                    "are deleted when gatepostd stops, and deliveries that were answered 200 with "
-                    "them; use " STATE_DIRECTORY "/spool",
-                    config->spool);
+                finding_set_remedy(load_error(findings, ini_line(ini, "receiver", "", "spool"),
+                                              "spool: %.100s is deleted when the systemd unit stops, with "
+                                              "deliveries that were answered 200",
+                                              config->spool),
+                                   "spool = " STATE_DIRECTORY "/spool");
         for (size_t i = 0; config->admin != NULL && i < config->n_listen; i++) {
                 if (endpoint_conflicts(config->admin, &config->listen[i]))
-                        problems_add(
-                            problems, ini_line(ini, "admin", "", "listen"),
-                            "[receiver] already listens on %s; the admin endpoint needs another port",
-                            config->admin->text);
+                        load_error(findings, ini_line(ini, "admin", "", "listen"),
+                                   "[receiver] already listens on %s; the admin endpoint needs another port",
+                                   config->admin->text);
         }
 }
 
 /* Report an error in a TLS file. */
 static void
-add_tls_problem(struct problems *problems, const struct ini *ini, const char *option,
+add_tls_problem(struct findings *findings, const struct ini *ini, const char *option,
                 const struct error *error)
 {
-        problems_add(problems, ini_line(ini, "receiver", "", option), "%s: %s", option, error->text);
+        load_error(findings, ini_line(ini, "receiver", "", option), "%s: %s", option, error->text);
 }
 
 static void
@@ -244,20 +219,20 @@ add_tls_file(struct config *config, const struct ini *ini, const char *option, c
 }
 
 static void
-read_tls_files(struct config *config, const struct ini *ini, struct problems *problems)
+read_tls_files(struct config *config, const struct ini *ini, struct findings *findings)
 {
         struct error error;
 
         config->certificate = certificate_read(config->tls_certificate_file, &error);
         if (config->certificate == NULL) {
-                add_tls_problem(problems, ini, "tls_certificate_file", &error);
+                add_tls_problem(findings, ini, "tls_certificate_file", &error);
                 return;
         }
         if (certificate_read_key(config->certificate, config->tls_key_file, &error) != 0)
-                add_tls_problem(problems, ini, "tls_key_file", &error);
+                add_tls_problem(findings, ini, "tls_key_file", &error);
         if (config->tls_client_ca_file != NULL &&
             certificate_read_authorities(config->certificate, config->tls_client_ca_file, &error) != 0)
-                add_tls_problem(problems, ini, "tls_client_ca_file", &error);
+                add_tls_problem(findings, ini, "tls_client_ca_file", &error);
         add_tls_file(config, ini, "tls_certificate_file", config->tls_certificate_file,
                      &config->certificate->leaf_st);
         add_tls_file(config, ini, "tls_key_file", config->tls_key_file, &config->certificate->key_st);
@@ -268,22 +243,21 @@ read_tls_files(struct config *config, const struct ini *ini, struct problems *pr
 
 /* A receiver must not go without TLS because one of its options is missing. */
 static void
-check_tls(struct config *config, const struct ini *ini, struct problems *problems)
+check_tls(struct config *config, const struct ini *ini, struct findings *findings)
 {
         size_t certificate = ini_line(ini, "receiver", "", "tls_certificate_file");
         size_t key = ini_line(ini, "receiver", "", "tls_key_file");
         size_t authorities = ini_line(ini, "receiver", "", "tls_client_ca_file");
 
         if (certificate != 0 && key == 0)
-                problems_add(problems, certificate, "tls_certificate_file also needs tls_key_file");
+                load_error(findings, certificate, "tls_certificate_file also needs tls_key_file");
         if (certificate == 0 && key != 0)
-                problems_add(problems, key, "tls_key_file also needs tls_certificate_file");
+                load_error(findings, key, "tls_key_file also needs tls_certificate_file");
         if (certificate == 0 && key == 0 && authorities != 0)
-                problems_add(problems, authorities,
-                             "tls_client_ca_file also needs tls_certificate_file and tls_key_file");
-        config->tls_line = certificate;
+                load_error(findings, authorities,
+                           "tls_client_ca_file also needs tls_certificate_file and tls_key_file");
         if (config->tls_certificate_file != NULL && config->tls_key_file != NULL)
-                read_tls_files(config, ini, problems);
+                read_tls_files(config, ini, findings);
 }
 
 /*
@@ -291,57 +265,60 @@ check_tls(struct config *config, const struct ini *ini, struct problems *problem
  * that long.
  */
 static void
-check_windows(const struct config *config, const struct ini *ini, struct problems *problems)
+check_windows(const struct config *config, const struct ini *ini, struct findings *findings)
 {
         for (size_t i = 0; i < config->n_sources && config->dedup_window_ms != 0; i++) {
                 const struct config_source *source = &config->sources[i];
                 size_t window = ini_line(ini, "router", "", "dedup_window");
 
                 if (config->dedup_window_ms < 2 * source->tolerance_ms)
-                        problems_add(problems,
-                                     window != 0 ? window
-                                                 : ini_line(ini, "source", source->name, "tolerance"),
-                                     "dedup_window is shorter than twice the tolerance of [source %s]: a "
-                                     "replay would still be fresh after the delivery is forgotten",
-                                     source->name);
+                        load_error(findings,
+                                   window != 0 ? window : ini_line(ini, "source", source->name, "tolerance"),
+                                   "dedup_window is shorter than twice the tolerance of [source %s]: a "
+                                   "replay would still be fresh after the delivery is forgotten",
+                                   source->name);
         }
 }
 
 static void
-check_router(const struct config *config, const struct ini *ini, struct problems *problems)
+check_router(const struct config *config, const struct ini *ini, struct findings *findings)
 {
         size_t batch = ini_line(ini, "router", "", "max_batch_bytes");
 
         if (config->max_batch_bytes != 0 && config->max_body > config->max_batch_bytes)
-                problems_add(problems, batch != 0 ? batch : ini_line(ini, "receiver", "", "max_body"),
-                             "max_batch_bytes in [router] is smaller than max_body in [receiver]");
-        check_windows(config, ini, problems);
+                load_error(findings, batch != 0 ? batch : ini_line(ini, "receiver", "", "max_body"),
+                           "max_batch_bytes in [router] is smaller than max_body in [receiver]");
+        if (config->spool != NULL && config->state != NULL && strcmp(config->spool, config->state) == 0)
+                load_error(findings, ini_line(ini, "router", "", "state"),
+                           "state: %.100s is the spool; use another directory", config->state);
+        check_windows(config, ini, findings);
 }
 
 /* Only the command line needs ca_file, so gatepostd need not be able to read it. */
 static void
-check_service(const struct config *config, const struct ini *ini, struct problems *problems)
+check_service(const struct config *config, const struct ini *ini, struct findings *findings)
 {
         const char *ca_file = config->service_ca_file;
         struct error error;
 
         if (ca_file != NULL && (access(ca_file, R_OK) == 0 || errno != EACCES) &&
             certificate_check_authorities(ca_file, &error) != 0)
-                problems_add(problems, ini_line(ini, "service", "", "ca_file"), "ca_file: %s", error.text);
+                load_error(findings, ini_line(ini, "service", "", "ca_file"), "ca_file: %s", error.text);
         if (config->service_api_key != NULL && config->service_api_key_file != NULL)
-                problems_add(problems, later_line(ini, "service", "api_key", "api_key_file"),
-                             "set either api_key or api_key_file, not both");
+                load_error(findings, later_line(ini, "service", "api_key", "api_key_file"),
+                           "set either api_key or api_key_file, not both");
 }
 
 static void
-check_admin(const struct config *config, const struct ini *ini, struct problems *problems)
+check_admin(const struct config *config, const struct ini *ini, struct findings *findings)
 {
+        if (config->admin != NULL)
+                config->admin->line = ini_line(ini, "admin", "", "listen");
         if (config->admin != NULL && !config->admin_allows_remote && !endpoint_is_private(config->admin))
-                problems_add(problems, ini_line(ini, "admin", "", "listen"),
-                             "listen: %.100s can be reached from other machines, and the admin endpoint has "
-                             "no authentication; use a loopback address, such as 127.0.0.1:9464, or "
-                             "unix:PATH, or set allow_remote = on",
-                             config->admin->text);
+                load_error(findings, ini_line(ini, "admin", "", "listen"),
+                           "listen: %.100s can be reached from other machines, and the admin endpoint has "
+                           "no authentication; use a loopback address, or set allow_remote = on",
+                           config->admin->text);
 }
 
 /*
@@ -349,46 +326,44 @@ check_admin(const struct config *config, const struct ini *ini, struct problems 
  * fetch.max.bytes.
  */
 static void
-check_receive_limit(struct config *config, const struct ini *ini, struct problems *problems)
+check_receive_limit(struct config *config, const struct ini *ini, struct findings *findings)
 {
         int64_t needed = config_receive_needed(config, config_max_record(config));
+        size_t line = ini_line(ini, "kafka", "", "receive.message.max.bytes");
 
-        config->receive_line = ini_line(ini, "kafka", "", "receive.message.max.bytes");
-        if (config->receive_line != 0 && config_receive_limit(config) < needed)
-                problems_add(
-                    problems, config->receive_line,
-                    "receive.message.max.bytes is too small for a delivery of max_body in [receiver] or for "
-                    "fetch.max.bytes, and the router would get stuck; it needs at least %" PRId64,
-                    needed);
+        if (line != 0 && config_receive_limit(config) < needed)
+                load_error(findings, line,
+                           "receive.message.max.bytes is too small for max_body or fetch.max.bytes: it needs "
+                           "at least "
+                           "%" PRId64,
+                           needed);
 }
 
 void
-check_config(struct config *config, const struct ini *ini, struct problems *problems)
+check_config(struct config *config, const struct ini *ini, struct findings *findings)
 {
-        set_default_instance(config, problems);
+        set_default_instance(config, findings);
         if (config->n_sources == 0 && !has_section(ini, "source"))
-                problems_add(problems, 0,
-                             "there is no source; add one: [source invoicing] with a path and a secret_file");
+                load_error(findings, 0,
+                           "there is no source, such as [source invoicing] with a path and a secret_file");
         for (size_t i = 0; i < config->n_sources; i++)
-                check_source(config, &config->sources[i], ini, problems);
-        set_topics(config, ini, problems);
-        set_lines(config, ini);
+                check_source(config, &config->sources[i], ini, findings);
+        set_topics(config, ini, findings);
         if (config->roles & CONFIG_RECEIVER) {
-                check_receiver(config, ini, problems);
-                check_tls(config, ini, problems);
+                check_receiver(config, ini, findings);
+                check_tls(config, ini, findings);
         }
-        check_router(config, ini, problems);
-        check_service(config, ini, problems);
-        check_admin(config, ini, problems);
+        check_router(config, ini, findings);
+        check_service(config, ini, findings);
+        check_admin(config, ini, findings);
         if (config->roles & CONFIG_ROUTER)
-                check_receive_limit(config, ini, problems);
+                check_receive_limit(config, ini, findings);
         if (!config->embedded && config_property(config, "bootstrap.servers") == NULL &&
-            ini_line(ini, "kafka", "", "bootstrap.servers") == 0 &&
-            ini_line(ini, "kafka", "", "metadata.broker.list") == 0)
-                problems_add(
-                    problems, ini_line(ini, "kafka", "", NULL),
+            ini_line(ini, "kafka", "", "bootstrap.servers") == 0)
+                load_error(
+                    findings, ini_line(ini, "kafka", "", NULL),
                     "[kafka] needs bootstrap.servers: a list of brokers, or `embedded` for experiments");
-        check_kafka(config, ini, problems);
-        if (problems->n_errors == 0)
-                warn_about(config, ini, problems);
+        check_kafka(config, ini, findings);
+        if (findings_count(findings, FINDING_ERROR) == 0)
+                warn_about(config, ini, findings);
 }

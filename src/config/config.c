@@ -154,6 +154,19 @@ config_property(const struct config *config, const char *name)
         return NULL;
 }
 
+size_t
+config_find_line(const struct config *config, const char *section, const char *name)
+{
+        for (size_t i = 0; i < config->ini.n; i++) {
+                const struct ini_entry *entry = &config->ini.entries[i];
+
+                if (entry->name != NULL && strcmp(entry->section, section) == 0 &&
+                    strcmp(entry->name, name) == 0)
+                        return entry->line;
+        }
+        return 0;
+}
+
 const char *
 config_tool_broker(const struct config *config)
 {
@@ -203,7 +216,7 @@ config_receive_needed(const struct config *config, int64_t max_record)
 int
 config_may_be_private(const struct config *config, const char *path)
 {
-        return unit_has_own(path) && unit_hiding(config->files[0].path) == NULL;
+        return unit_has_own(path) && !unit_has_own(config->files[0].path);
 }
 
 char *

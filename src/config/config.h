@@ -12,8 +12,8 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "config/certificate.h"
+#include "config/findings.h"
 #include "config/ini.h"
-#include "config/problems.h"
 #include "model/delivery_check.h"
 #include "model/rules.h"
 #include "model/signature.h"
@@ -115,13 +115,11 @@ struct config {
         uint64_t ack_timeout_ms;
         char *spool; /* the directory; NULL: none */
         uint64_t spool_max;
-        size_t spool_line, spool_max_line, state_line; /* of the file; 0: not set there */
-        int requires_proxy;                            /* connections begin with the PROXY protocol */
+        int requires_proxy; /* connections begin with the PROXY protocol */
         uint64_t handshake_timeout_ms;
         char *tls_certificate_file; /* NULL, like tls_key_file: no TLS */
         char *tls_key_file;
         char *tls_client_ca_file; /* NULL: clients need no certificate */
-        size_t tls_line;          /* of tls_certificate_file in the file */
         /* Certificate and key from these files; NULL without TLS or without a receiver. */
         struct certificate *certificate;
 
@@ -144,27 +142,31 @@ struct config {
         int embedded; /* bootstrap.servers = embedded, which is not kept as a property */
         struct config_property *kafka;
         size_t n_kafka;
-        size_t receive_line; /* of receive.message.max.bytes in the file of a router; 0: not set */
 
         struct config_listen *admin; /* NULL: no admin endpoint */
         int admin_allows_remote;     /* other machines may connect to it */
 
-        char *service_base_url;            /* NULL: not configured */
-        char *service_api_key_file;        /* likewise; cli/service.c reads it */
-        char *service_api_key;             /* likewise */
-        const char *service_api_key_doubt; /* secrets_doubt_api_key() of the key */
-        char *service_ca_file;             /* NULL: the system's */
+        char *service_base_url;     /* NULL: not configured */
+        char *service_api_key_file; /* likewise; cli/service.c reads it */
+        char *service_api_key;      /* likewise */
+        char *service_ca_file;      /* NULL: the system's */
 };
 
 /**
- * config_load(file):
- * Read and check a configuration. Return it, or NULL after writing all errors to stderr, each as `file:line:
- * error and remedy`. No message contains a secret.
+ * config_load_reporting(file, findings):
+ * Read and check a configuration. Append all errors and warnings, in the order of their lines. Return the
+ * configuration, or NULL if there is an error. No finding contains a secret.
  */
+struct config *config_load_reporting(const char *file, struct findings *findings) MUST_CHECK;
+
+/* The same, but write the errors to stderr, and leave out the warnings. */
 struct config *config_load(const char *file) MUST_CHECK;
 
-/* The same, but call report with each error and each warning. */
-struct config *config_load_reporting(const char *file, problems_reporter *report) MUST_CHECK;
+/**
+ * config_find_line(config, section, name):
+ * Return the line that sets an option, of any source, or 0.
+ */
+size_t config_find_line(const struct config *config, const char *section, const char *name);
 
 /*
  * Add a holder, who releases the configuration with config_free(). Any thread may call both. Return config.
@@ -185,8 +187,8 @@ int config_print(const char *file, int json, FILE *out) MUST_CHECK;
 int64_t config_max_record(const struct config *config);
 
 /*
- * Return whether the unit that reads the file may have a directory of its own for a path, which is below /tmp
- * or /var/tmp (PrivateTmp=). A file that the units do not see either is read by none of them.
+ * Return whether a path is deleted when the unit stops: it is below /tmp or /var/tmp, and the file is not, as
+ * it is when somebody tries Gatepost out.
  */
 int config_may_be_private(const struct config *config, const char *path);
 
@@ -204,13 +206,6 @@ const char *config_tool_broker(const struct config *config);
 
 /* Return bootstrap.servers: a list of brokers, or "embedded". */
 const char *config_brokers(const struct config *config);
-
-/**
- * config_brokers_fault(list, broker, len):
- * Check a list of brokers as in bootstrap.servers. Return why an entry is invalid, and that entry, or NULL if
- * all are valid. len is 0 when the entry must not be shown, since what is before an @ may be a password.
- */
-const char *config_brokers_fault(const char *list, const char **broker, size_t *len) MUST_CHECK;
 
 /* Room for the overhead of a broker's response: a few bytes per partition. */
 #define CONFIG_ANSWER_BYTES (1 << 20)

@@ -167,14 +167,6 @@ endpoint_path(const struct config_listen *listen)
 }
 
 int
-endpoint_may_be_hidden(const struct config_listen *listen, const struct config *config)
-{
-        const char *path = endpoint_path(listen);
-
-        return path != NULL && config_may_be_private(config, path);
-}
-
-int
 endpoint_conflicts(const struct config_listen *a, const struct config_listen *b)
 {
         in_port_t port = ((const struct sockaddr_in *)&a->address)->sin_port; /* where sin6_port is, too */

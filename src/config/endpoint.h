@@ -23,9 +23,6 @@ int endpoint_conflicts(const struct config_listen *a, const struct config_listen
 /* Return the path of a Unix-domain socket, which belongs to listen, or NULL. */
 const char *endpoint_path(const struct config_listen *listen);
 
-/* Return whether it is a Unix-domain socket that other programs may not find: config_may_be_private(). */
-int endpoint_may_be_hidden(const struct config_listen *listen, const struct config *config);
-
 /* Return whether only processes on this machine can connect. */
 int endpoint_is_private(const struct config_listen *listen);
 

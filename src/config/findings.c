@@ -1,15 +1,19 @@
 #include "config/findings.h"
 
+#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 
+#include "base/account.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/unit.h"
 
 static const struct {
         const char *name;
@@ -60,6 +64,19 @@ finding_set_remedy(struct finding *finding, const char *format, ...)
         va_end(args);
 }
 
+void
+finding_set_access_remedy(struct finding *finding, const char *path, int reason)
+{
+        struct stat st;
+
+        if (*unit_hint(path, reason) != '\0')
+                finding_set_remedy(finding, "%s", unit_hint(path, reason));
+        else if (reason == EACCES && stat(path, &st) == 0 && !(st.st_mode & S_IRGRP))
+                finding_set_remedy(finding, "chgrp " ACCOUNT_SERVICE_USER " %s && chmod g+r %s", path, path);
+        else if (reason == EACCES)
+                finding_set_remedy(finding, "run it as root, or as a user who may read %s", path);
+}
+
 size_t
 findings_count(const struct findings *findings, enum finding_level level)
 {
@@ -100,6 +117,19 @@ findings_sort_by_line(struct findings *findings)
                         findings->items[k] = findings->items[k - 1];
                 findings->items[k] = finding;
         }
+}
+
+void
+findings_move(struct findings *findings, struct findings *others)
+{
+        if (others->n > 0) {
+                findings->items =
+                    mem_resize(findings->items, findings->n + others->n, sizeof(*findings->items));
+                memcpy(findings->items + findings->n, others->items, others->n * sizeof(*others->items));
+                findings->n += others->n;
+        }
+        free(others->items);
+        *others = (struct findings){0};
 }
 
 void

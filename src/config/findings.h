@@ -53,6 +53,9 @@ struct finding *findings_add(struct findings *findings, enum finding_level level
 /* Set what to do about a finding. */
 void finding_set_remedy(struct finding *finding, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* Likewise for a path that cannot be opened with this errno, if there is something to do. */
+void finding_set_access_remedy(struct finding *finding, const char *path, int reason);
+
 /* Return the number of findings of a level. */
 size_t findings_count(const struct findings *findings, enum finding_level level);
 
@@ -64,6 +67,9 @@ int findings_status(const struct findings *findings);
 
 /* Sort by line; findings of one line keep their order. */
 void findings_sort_by_line(struct findings *findings);
+
+/* Append all findings of another list, which is empty afterwards. */
+void findings_move(struct findings *findings, struct findings *others);
 
 /* Release the findings. The list is empty afterwards. */
 void findings_clear(struct findings *findings);

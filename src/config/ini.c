@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "base/unit.h"
 #include "config/secrets.h"
 
 #define FILE_MAX (1 << 20)
@@ -22,12 +20,19 @@
 /* The position in the file. */
 struct reader {
         struct ini *ini;
-        struct problems *problems;
+        struct findings *findings;
         size_t line;
         char *section; /* NULL before the first header */
         char *argument;
         int skipping; /* the header is invalid; skip its options without reporting them */
 };
+
+/* The file is added later, by the caller. */
+static void
+report(struct reader *reader, const char *text)
+{
+        findings_add(reader->findings, FINDING_ERROR, NULL, "%s", text)->line = reader->line;
+}
 
 static int
 is_space(char c)
@@ -83,15 +88,6 @@ seems_commented(const char *value)
         return 0;
 }
 
-/* Whether a value is written as a shell's variable: $NAME, or with ${NAME} in it. */
-static int
-is_variable(const char *value)
-{
-        return strstr(value, "${") != NULL ||
-               (value[0] == '$' && value[1] != '\0' &&
-                value[1 + strspn(value + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0');
-}
-
 /* Return the value of a trimmed text, without its quotes; set *fault to its fault, or to NULL. */
 static char *
 read_value(char *text, const char **fault)
@@ -107,20 +103,10 @@ read_value(char *text, const char **fault)
                         }
                 }
                 *fault = "the value has no closing quote";
-        } else if (*text == '=' || (*text == '>' && is_space(text[1]))) {
-                *fault = "an option is written as name = value, with one =; if the value begins with this "
-                         "character, put the value in double quotes";
         } else if (seems_commented(text)) {
-                *fault =
-                    "a comment needs a line of its own; if the # or ; belongs to the value, put the value in "
-                    "double quotes";
+                *fault = "a comment needs a line of its own; put a value with # or ; in double quotes";
         } else if (len > 1 && *text == '\'' && text[len - 1] == '\'') {
                 *fault = "single quotes would belong to the value; use double quotes";
-        } else if (len > 0 && text[len - 1] == '\\') {
-                *fault = "a value does not continue on the next line; write it on one line";
-        } else if (is_variable(text)) {
-                *fault = "variables are not replaced; write the value itself (a secret belongs in a file: "
-                         "secret_file, sasl.password_file, api_key_file)";
         }
         return text;
 }
@@ -144,60 +130,35 @@ read_header(struct reader *reader, char *text)
 
         reader->skipping = 1;
         if (end == NULL) {
-                problems_add(reader->problems, reader->line, "the section header has no closing ]");
+                report(reader, "the section header has no closing ]");
                 return;
         }
         if (!is_comment(end + 1)) {
-                problems_add(reader->problems, reader->line, "nothing may follow the ] of a section header");
+                report(reader, "nothing may follow the ] of a section header");
                 return;
         }
         *end = '\0';
         text = trim(text + 1);
         len = strcspn(text, " \t");
         if (len == 0) {
-                problems_add(reader->problems, reader->line, "a section needs a name");
+                report(reader, "a section needs a name");
                 return;
         }
         set_section(reader, text, len, text + len + strspn(text + len, " \t"));
 }
 
-/* Return whether the text begins with this word. */
-static int
-begins_with(const char *text, const char *word)
-{
-        size_t len = strlen(word);
-
-        return strncmp(text, word, len) == 0 && (text[len] == '\0' || is_space(text[len]));
-}
-
-/* Say what is wrong with a line that is neither a header nor an option. The line may be a secret. */
 static void
-report_stray(struct reader *reader, const char *text, int is_indented)
-{
-        size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz_.");
-        const char *hint = "";
-
-        if (begins_with(text, "include") || begins_with(text, "!include"))
-                hint = "; there is no include, the configuration is one file";
-        else if (len > 0 && text[len] == ':' && (is_space(text[len + 1]) || text[len + 1] == '\0'))
-                hint = ", not option: value";
-        else if (is_indented)
-                hint = "; a value does not continue on the next line, so write it on one line";
-        problems_add(reader->problems, reader->line, "expected [section] or option = value%s", hint);
-}
-
-static void
-read_option(struct reader *reader, char *text, int is_indented)
+read_option(struct reader *reader, char *text)
 {
         char *equals = strchr(text, '=');
         struct ini_entry *entry;
 
         if (equals == NULL || equals == text) {
-                report_stray(reader, text, is_indented);
+                report(reader, "expected [section] or option = value");
                 return;
         }
         if (reader->section == NULL && !reader->skipping) {
-                problems_add(reader->problems, reader->line, "option before the first [section]");
+                report(reader, "option before the first [section]");
                 return;
         }
         if (reader->skipping)
@@ -211,13 +172,11 @@ read_option(struct reader *reader, char *text, int is_indented)
 static void
 read_line(struct reader *reader, char *text)
 {
-        int is_indented = is_space(*text);
-
         text = trim(text);
         if (*text == '[')
                 read_header(reader, text);
         else if (!is_comment(text))
-                read_option(reader, text, is_indented);
+                read_option(reader, text);
 }
 
 /* Return why a line is not text, or NULL. */
@@ -225,14 +184,14 @@ static const char *
 line_fault(const char *text, size_t len)
 {
         if (memchr(text, '\0', len) != NULL)
-                return "the line has a NUL byte; is this a text file?";
+                return "the line has a NUL byte";
         if (len > INI_LINE_MAX)
                 return "the line is longer than 4096 bytes";
         for (size_t i = 0; i < len; i++) {
                 if (((unsigned char)text[i] < 0x20 && text[i] != '\t') || text[i] == 0x7f)
                         return "the line has a control character";
         }
-        return text_is_utf8(text, len) ? NULL : "the line is not UTF-8; save the file as UTF-8";
+        return text_is_utf8(text, len) ? NULL : "the line is not valid UTF-8";
 }
 
 static void
@@ -243,15 +202,9 @@ read_raw_line(struct reader *reader, const char *text, size_t len)
 
         if (len > 0 && text[len - 1] == '\r')
                 len--;
-        if (reader->line == 1 && len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
-                problems_add(reader->problems, 1,
-                             "the file begins with a byte order mark; save it as UTF-8 without one");
-                text += 3;
-                len -= 3;
-        }
         fault = line_fault(text, len);
         if (fault != NULL) {
-                problems_add(reader->problems, reader->line, "%s", fault);
+                report(reader, fault);
                 return;
         }
         memcpy(line, text, len);
@@ -261,9 +214,9 @@ read_raw_line(struct reader *reader, const char *text, size_t len)
 }
 
 void
-ini_parse(const char *text, size_t len, struct ini *ini, struct problems *problems)
+ini_parse(const char *text, size_t len, struct ini *ini, struct findings *findings)
 {
-        struct reader reader = {.ini = ini, .problems = problems};
+        struct reader reader = {.ini = ini, .findings = findings};
         const char *end = text + len;
 
         memset(ini, 0, sizeof(*ini));
@@ -280,33 +233,14 @@ ini_parse(const char *text, size_t len, struct ini *ini, struct problems *proble
 }
 
 static int
-fail(struct problems *problems, const char *reason)
+fail(struct findings *findings, const char *reason)
 {
-        problems_add(problems, 0, "%s", reason);
+        findings_add(findings, FINDING_ERROR, NULL, "%s", reason);
         return -1;
 }
 
-/* Say why a file cannot be opened and, if its group may read it, which group that is. */
-static void
-report_closed(struct problems *problems, const char *file, int why)
-{
-        struct group group, *found = NULL;
-        char buffer[4096];
-        struct stat st;
-
-        if (why == EACCES && stat(file, &st) == 0 && (st.st_mode & S_IRGRP) && st.st_gid != 0 &&
-            getgrgid_r(st.st_gid, &group, buffer, sizeof(buffer), &found) == 0 && found != NULL)
-                problems_add(
-                    problems, 0,
-                    "%s; the group %s may read it: become a member (adduser USER %s, then log in again), "
-                    "or run the command as a user who is one",
-                    strerror(why), group.gr_name, group.gr_name);
-        else
-                problems_add(problems, 0, "%s%s", strerror(why), unit_remedy(file, why));
-}
-
 int
-ini_read_file(const char *file, struct ini *ini, struct problems *problems)
+ini_read_file(const char *file, struct ini *ini, struct findings *findings)
 {
         int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a FIFO */
         FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
@@ -316,14 +250,17 @@ ini_read_file(const char *file, struct ini *ini, struct problems *problems)
         int failed;
 
         if (in == NULL) {
-                report_closed(problems, file, errno);
+                int why = errno;
+
+                finding_set_access_remedy(findings_add(findings, FINDING_ERROR, NULL, "%s", strerror(why)),
+                                          file, why);
                 if (fd >= 0)
                         (void)close(fd);
                 return -1;
         }
         if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
                 (void)fclose(in);
-                return fail(problems, "is not a regular file");
+                return fail(findings, "is not a regular file");
         }
         (void)setvbuf(in, NULL, _IONBF, 0); /* leave no secret in a buffer */
         text = mem_alloc(FILE_MAX + 1);
@@ -331,17 +268,17 @@ ini_read_file(const char *file, struct ini *ini, struct problems *problems)
         failed = ferror(in);
         (void)fclose(in);
         if (!failed && len <= FILE_MAX)
-                ini_parse(text, len, ini, problems);
+                ini_parse(text, len, ini, findings);
         ini->st = st;
         secrets_free(text, len);
         if (failed)
-                return fail(problems, "cannot be read");
+                return fail(findings, "cannot be read");
         if (len > FILE_MAX)
-                return fail(problems, "is larger than 1MiB");
+                return fail(findings, "is larger than 1MiB");
         if (ini->n > ENTRIES_MAX)
-                return fail(problems, "has more than 10000 section headers and options");
-        if (ini->n == 0 && problems->n_errors == 0)
-                return fail(problems, "is empty; start from the sample gatepost.conf");
+                return fail(findings, "has more than 10000 section headers and options");
+        if (ini->n == 0 && findings_count(findings, FINDING_ERROR) == 0)
+                return fail(findings, "is empty");
         return 0;
 }
 
@@ -358,18 +295,6 @@ ini_line(const struct ini *ini, const char *section, const char *argument, const
                         return entry->line;
         }
         return 0;
-}
-
-void
-ini_locate(const struct ini *ini, struct problem *problem)
-{
-        for (size_t i = 0; i < ini->n && ini->entries[i].line <= problem->line; i++) {
-                const struct ini_entry *entry = &ini->entries[i];
-
-                problem->section = entry->section;
-                problem->argument = *entry->argument == '\0' ? NULL : entry->argument;
-                problem->option = entry->line == problem->line ? entry->name : NULL;
-        }
 }
 
 void

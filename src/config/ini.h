@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/compiler.h"
-#include "config/problems.h"
+#include "config/findings.h"
 
 #define INI_LINE_MAX 4096
 
@@ -30,23 +30,23 @@ struct ini {
 };
 
 /**
- * ini_read_file(file, ini, problems):
- * Read and parse a regular file of at most 1 MiB. Return 0, or -1 with one problem if it cannot be read, is
+ * ini_read_file(file, ini, findings):
+ * Read and parse a regular file of at most 1 MiB. Return 0, or -1 with one error if it cannot be read, is
  * no regular file, is too large, or has no entry. Call ini_clear() in either case.
  */
-int ini_read_file(const char *file, struct ini *ini, struct problems *problems) MUST_CHECK;
+int ini_read_file(const char *file, struct ini *ini, struct findings *findings) MUST_CHECK;
 
-/* Parse a text. Invalid lines are added to problems and left out. Call ini_clear() afterwards. */
-void ini_parse(const char *text, size_t len, struct ini *ini, struct problems *problems);
+/*
+ * Parse a text. Append an error without a subject for each invalid line, which is left out. Call ini_clear()
+ * afterwards.
+ */
+void ini_parse(const char *text, size_t len, struct ini *ini, struct findings *findings);
 
 /*
  * Return the line of a section's header, or of an option in it if name is not NULL, or 0 if the file has
  * none.
  */
 size_t ini_line(const struct ini *ini, const char *section, const char *argument, const char *name);
-
-/* Set the section, and the option if there is one, that a problem's line belongs to. */
-void ini_locate(const struct ini *ini, struct problem *problem);
 
 /* Wipe the values, among which there may be secrets, and release all. */
 void ini_clear(struct ini *ini);

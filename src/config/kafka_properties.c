@@ -1,6 +1,5 @@
 #include "config/kafka_properties.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +21,7 @@
 #define VERSIONS "idempotence, transactions and headers depend on the versions that brokers report"
 
 /*
- * Properties that Gatepost sets itself and properties that would break a guarantee, by librdkafka's own
- * names.
+ * Properties that Gatepost sets itself and properties that would break a guarantee.
  */
 static const struct {
         const char *name;
@@ -73,148 +71,11 @@ static const struct {
     {"sasl.kerberos.min.time.before.relogin", KINIT},
 };
 
-struct name {
-        const char *name;
-        const char *own;   /* the same, unless name is an alias */
-        const char *range; /* such as 0 .. 900000, or a list of words; "" if there is none */
-};
-
-struct kafka_properties {
-        char *text; /* librdkafka's documentation, in which the names lie */
-        struct name *names;
-        size_t n;
-};
-
-/* Return the property that a line of the documentation calls itself an alias for, or NULL. Cuts the line. */
-static const char *
-alias_for(char *description)
-{
-        static const char before[] = "Alias for `";
-        char *own = strstr(description, before);
-
-        if (own == NULL)
-                return NULL;
-        own += strlen(before);
-        own[strcspn(own, "`")] = '\0';
-        return own;
-}
-
-/* Return the n-th column of a line of the documentation, and end it there. Cut later columns first. */
-static char *
-cut_column(char *line, int n)
-{
-        char *column = line, *end;
-
-        while (n-- > 0 && (column = strchr(column, '|')) != NULL)
-                column++;
-        if (column == NULL)
-                return line + strlen(line);
-        column += strspn(column, " ");
-        end = column + strcspn(column, "|");
-        while (end > column && end[-1] == ' ')
-                end--;
-        *end = '\0';
-        return column;
-}
-
-/*
- * Read the names from the documentation, which has lines `name | C/P | range | default | importance |
- * description`.
- */
-static void
-cut_names(struct kafka_properties *properties)
-{
-        char *save = NULL;
-
-        for (char *line = strtok_r(properties->text, "\n", &save); line != NULL;
-             line = strtok_r(NULL, "\n", &save)) {
-                size_t len = strcspn(line, " ");
-                const char *own, *range;
-
-                if (!islower((unsigned char)*line) || line[len + strspn(line + len, " ")] != '|')
-                        continue; /* a title */
-                own = alias_for(line);
-                range = cut_column(line, 2);
-                line[len] = '\0';
-                properties->names =
-                    mem_resize(properties->names, properties->n + 1, sizeof(*properties->names));
-                properties->names[properties->n++] = (struct name){line, own == NULL ? line : own, range};
-        }
-}
-
-/* rd_kafka_conf_dump() leaves aliases out; the documentation has them. */
-struct kafka_properties *
-kafka_properties_new(void)
-{
-        struct kafka_properties *properties = mem_alloc(sizeof(*properties));
-        size_t len;
-        FILE *out = open_memstream(&properties->text, &len);
-
-        if (out == NULL)
-                return properties;
-        rd_kafka_conf_properties_show(out);
-        (void)fclose(out);
-        cut_names(properties);
-        return properties;
-}
-
-void
-kafka_properties_free(struct kafka_properties *properties)
-{
-        if (properties == NULL)
-                return;
-        free(properties->names);
-        free(properties->text);
-        free(properties);
-}
-
-static const char *
-find(const struct kafka_properties *properties, const char *name)
-{
-        for (size_t i = 0; i < properties->n; i++) {
-                if (strcmp(properties->names[i].name, name) == 0)
-                        return properties->names[i].own;
-        }
-        return NULL;
-}
-
-const char *
-kafka_properties_find(const struct kafka_properties *properties, const char *name)
-{
-        static const char prefix[] = "topic.";
-        const char *own = find(properties, name);
-
-        if (own == NULL && strncmp(name, prefix, strlen(prefix)) == 0)
-                own = find(properties, name + strlen(prefix));
-        return own;
-}
-
-const char *
-kafka_properties_suggest(const struct kafka_properties *properties, const char *name)
-{
-        const char **names = mem_alloc(properties->n * sizeof(*names));
-        const char *closest;
-
-        for (size_t i = 0; i < properties->n; i++)
-                names[i] = properties->names[i].name;
-        closest = text_closest(name, names, properties->n);
-        free(names);
-        return closest;
-}
-
-const char *
-kafka_properties_range(const struct kafka_properties *properties, const char *name)
-{
-        for (size_t i = 0; i < properties->n; i++) {
-                if (strcmp(properties->names[i].name, name) == 0)
-                        return properties->names[i].range;
-        }
-        return "";
-}
-
 const char *
 kafka_property_refused(const char *name)
 {
+        if (strncmp(name, "topic.", 6) == 0 && strcmp(name, "topic.blacklist") != 0)
+                name += 6; /* librdkafka accepts this prefix for properties of topics */
         if (strncmp(name, "test.mock.", 10) == 0)
                 return "a mock broker guarantees nothing; see `embedded`";
         for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
@@ -251,18 +112,29 @@ kafka_property_changed(rd_kafka_conf_t *conf)
         return reason;
 }
 
-static int
-ends_with_any(const char *name, const char *const *ends, size_t n)
+/* The names that librdkafka documents begin the lines of its table: `name | C/P | range | ...`. */
+char *
+kafka_property_closest(const char *name)
 {
-        size_t len = strlen(name);
+        const char **names = NULL, *closest;
+        char *text = NULL, *save = NULL, *result;
+        size_t len, n = 0;
+        FILE *out = open_memstream(&text, &len);
 
-        for (size_t i = 0; i < n; i++) {
-                size_t end = strlen(ends[i]);
-
-                if (len >= end && strcmp(name + len - end, ends[i]) == 0)
-                        return 1;
+        if (out == NULL)
+                return NULL;
+        rd_kafka_conf_properties_show(out);
+        (void)fclose(out);
+        for (char *line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+                line[strcspn(line, " |")] = '\0';
+                names = mem_resize(names, n + 1, sizeof(*names));
+                names[n++] = line;
         }
-        return 0;
+        closest = text_closest(name, names, n);
+        result = closest == NULL ? NULL : mem_strdup(closest);
+        free(names);
+        free(text);
+        return result;
 }
 
 int
@@ -271,14 +143,13 @@ kafka_property_is_secret(const char *name)
         static const char *const ends[] = {"password",    "passphrase",        "secret",      "token",
                                            "key.pem",     "private.key",       "jaas.config", "ssl_key",
                                            "credentials", "oauthbearer.config"};
+        size_t len = strlen(name);
 
-        return ends_with_any(name, ends, ARRAY_LEN(ends));
-}
+        for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+                size_t end = strlen(ends[i]);
 
-int
-kafka_property_is_password(const char *name)
-{
-        static const char *const ends[] = {"password", "secret"};
-
-        return ends_with_any(name, ends, ARRAY_LEN(ends));
+                if (len >= end && strcmp(name + len - end, ends[i]) == 0)
+                        return 1;
+        }
+        return 0;
 }

@@ -1,14 +1,16 @@
 #include "config/load.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/unit.h"
 #include "config/ini.h"
 #include "config/kafka_properties.h"
 #include "config/options.h"
-#include "config/problems.h"
 #include "config/secrets.h"
 #include "model/signature.h"
 
@@ -16,8 +18,43 @@
 struct load {
         struct config *config;
         const struct ini *ini;
-        struct problems *problems;
+        struct findings *findings;
 };
+
+static struct finding *
+add(struct findings *findings, enum finding_level level, size_t line, const char *format, va_list args)
+{
+        char *text = mem_vprintf(format, args);
+        struct finding *finding = findings_add(findings, level, NULL, "%s", text);
+
+        finding->line = line;
+        free(text);
+        return finding;
+}
+
+struct finding *
+load_error(struct findings *findings, size_t line, const char *format, ...)
+{
+        struct finding *finding;
+        va_list args;
+
+        va_start(args, format);
+        finding = add(findings, FINDING_ERROR, line, format, args);
+        va_end(args);
+        return finding;
+}
+
+struct finding *
+load_warning(struct findings *findings, size_t line, const char *format, ...)
+{
+        struct finding *finding;
+        va_list args;
+
+        va_start(args, format);
+        finding = add(findings, FINDING_WARNING, line, format, args);
+        va_end(args);
+        return finding;
+}
 
 static struct config_source *
 find_source(const struct config *config, const char *name)
@@ -51,19 +88,18 @@ add_source(struct load *load, const struct ini_entry *header)
         size_t len = strlen(header->argument);
 
         if (len == 0) {
-                problems_add(load->problems, header->line, "a source needs a name: [source invoicing]");
+                load_error(load->findings, header->line, "a source needs a name, such as [source invoicing]");
                 return 0;
         }
         if (find_source(config, header->argument) != NULL) {
-                problems_add(load->problems, header->line, "duplicate [source %.64s]; first on line %zu",
-                             header->argument, source_line(load->ini, header->argument));
+                load_error(load->findings, header->line, "duplicate [source %.64s]; first on line %zu",
+                           header->argument, source_line(load->ini, header->argument));
                 return 0;
         }
         if (len > 64 || strspn(header->argument, chars) != len)
-                problems_add(
-                    load->problems, header->line,
-                    "'%.64s' is not a source's name: 1 to 64 letters, digits, hyphens and underscores",
-                    header->argument);
+                load_error(load->findings, header->line,
+                           "'%.64s' is not a source's name: 1 to 64 letters, digits, hyphens and underscores",
+                           header->argument);
         config->sources = mem_resize(config->sources, config->n_sources + 1, sizeof(*source));
         source = &config->sources[config->n_sources++];
         memset(source, 0, sizeof(*source));
@@ -79,22 +115,16 @@ open_section(struct load *load, const struct ini_entry *header)
 
         if (strcmp(header->section, "source") == 0)
                 return add_source(load, header);
-        if (strncmp(header->section, "source", 6) == 0 && strspn(header->section + 6, ":._-/") > 0) {
-                problems_add(load->problems, header->line,
-                             "there is no section [%.64s]; did you mean [source %.64s]?", header->section,
-                             header->section + 7);
-                return 0;
-        }
         if (!options_is_section(header->section)) {
                 closest = options_suggest_section(header->section);
-                problems_add(load->problems, header->line, "there is no section [%.64s]%s%s%s",
-                             header->section, closest == NULL ? "" : "; did you mean [",
-                             closest == NULL ? "" : closest, closest == NULL ? "" : "]?");
+                load_error(load->findings, header->line, "there is no section [%.64s]%s%s%s", header->section,
+                           closest == NULL ? "" : "; did you mean [", closest == NULL ? "" : closest,
+                           closest == NULL ? "" : "]?");
                 return 0;
         }
         if (*header->argument == '\0')
                 return 1;
-        problems_add(load->problems, header->line, "[%s] takes no name after it", header->section);
+        load_error(load->findings, header->line, "[%s] takes no name after it", header->section);
         return 0;
 }
 
@@ -133,39 +163,58 @@ may_be_shown(const char *name)
 }
 
 static void
-report_hidden(struct load *load, const struct ini_entry *entry)
-{
-        problems_add(load->problems, entry->line,
-                     "[%s] has no option of this name, which is not shown because it may be a secret; an "
-                     "option is written on one line: name = value%s",
-                     entry->section,
-                     strcmp(entry->section, "events") == 0
-                         ? "; a kind has no comma and no quotes: write one line for each kind"
-                         : "");
-}
-
-static void
 report_unknown(struct load *load, const struct ini_entry *entry)
 {
         const char *closest = options_suggest(entry->section, entry->name);
         const char *home = options_section_of(entry->name);
-        const struct option_row *elsewhere = options_suggest_anywhere(entry->name);
 
-        if (closest == NULL && !may_be_shown(entry->name))
-                report_hidden(load, entry);
-        else if (closest != NULL)
-                problems_add(load->problems, entry->line, "[%s] has no option '%.64s'; did you mean %s?",
-                             entry->section, entry->name, closest);
+        if (closest != NULL)
+                load_error(load->findings, entry->line, "[%s] has no option '%.64s'; did you mean %s?",
+                           entry->section, entry->name, closest);
         else if (home != NULL)
-                problems_add(load->problems, entry->line, "[%s] has no option '%.64s'; it belongs in [%s]",
-                             entry->section, entry->name, home);
-        else if (elsewhere != NULL)
-                problems_add(load->problems, entry->line,
-                             "[%s] has no option '%.64s'; did you mean %s in [%s]?", entry->section,
-                             entry->name, elsewhere->name, elsewhere->section);
+                load_error(load->findings, entry->line, "[%s] has no option '%.64s'; it belongs in [%s]",
+                           entry->section, entry->name, home);
+        else if (may_be_shown(entry->name))
+                load_error(load->findings, entry->line, "[%s] has no option '%.64s'", entry->section,
+                           entry->name);
         else
-                problems_add(load->problems, entry->line, "[%s] has no option '%.64s'", entry->section,
-                             entry->name);
+                load_error(load->findings, entry->line,
+                           "[%s] has no such option; its name is not shown because it may be a secret",
+                           entry->section);
+}
+
+static int
+is_secret(const struct ini_entry *entry)
+{
+        if (strcmp(entry->section, "kafka") == 0)
+                return kafka_property_is_secret(entry->name);
+        return strcmp(entry->name, "secret") == 0 || strcmp(entry->name, "api_key") == 0;
+}
+
+static int
+is_open_to_others(mode_t mode)
+{
+        return (mode & (S_IROTH | S_IWOTH)) != 0;
+}
+
+/* Set what to do about the value of an option that was refused. */
+static void
+set_remedy(const struct load *load, struct finding *finding, const struct ini_entry *entry)
+{
+        const char *path = entry->value;
+        struct stat st;
+
+        if (is_secret(entry) && is_open_to_others(load->ini->st.st_mode))
+                finding_set_remedy(finding, "chmod o= %s", load->config->file);
+        else if (is_secret(entry) || *path != '/')
+                return;
+        else if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && is_open_to_others(st.st_mode))
+                finding_set_remedy(finding, "chmod o= %s", path);
+        else if (access(path, R_OK) != 0 && strcmp(entry->name, "secret_file") == 0 && errno == ENOENT &&
+                 *unit_hint(path, errno) == '\0')
+                finding_set_remedy(finding, "gatepost secret new %s", path);
+        else if (access(path, R_OK) != 0)
+                finding_set_access_remedy(finding, path, errno);
 }
 
 static void
@@ -183,12 +232,13 @@ set_option(struct load *load, const struct ini_entry *entry)
         }
         before = option->flags & OPTION_REPEATABLE ? NULL : find_before(load->ini, entry);
         if (entry->fault != NULL)
-                problems_add(load->problems, entry->line, "%s: %s", entry->name, entry->fault);
+                load_error(load->findings, entry->line, "%s: %s", entry->name, entry->fault);
         else if (before != NULL)
-                problems_add(load->problems, entry->line, "%s is already set on line %zu", entry->name,
-                             before->line);
+                load_error(load->findings, entry->line, "%s is already set on line %zu", entry->name,
+                           before->line);
         else if (values_set(option, entry->value, load->config, source, &error) != 0)
-                problems_add(load->problems, entry->line, "%s: %s", entry->name, error.text);
+                set_remedy(load, load_error(load->findings, entry->line, "%s: %s", entry->name, error.text),
+                           entry);
 }
 
 static void
@@ -200,8 +250,8 @@ set_free_form(struct load *load, const struct ini_entry *entry)
         size_t n_properties = load->config->n_kafka;
 
         if (before != NULL && may_be_shown(entry->name)) {
-                problems_add(load->problems, entry->line, "%.64s is already set on line %zu", entry->name,
-                             before->line);
+                load_error(load->findings, entry->line, "%.64s is already set on line %zu", entry->name,
+                           before->line);
                 return;
         }
         if (entry->fault != NULL)
@@ -213,11 +263,13 @@ set_free_form(struct load *load, const struct ini_entry *entry)
         if (load->config->n_kafka > n_properties)
                 load->config->kafka[n_properties].line = entry->line;
         if (result != 0 && !may_be_shown(entry->name))
-                report_hidden(load, entry);
+                report_unknown(load, entry);
         else if (result != 0 && !is_kafka && options_section_of(entry->name) != NULL)
                 report_unknown(load, entry); /* the value may be a secret below the wrong header */
         else if (result != 0)
-                problems_add(load->problems, entry->line, "%.64s: %s", entry->name, error.text);
+                set_remedy(load,
+                           load_error(load->findings, entry->line, "%.64s: %s", entry->name, error.text),
+                           entry);
 }
 
 static void
@@ -227,7 +279,7 @@ set_options(struct load *load)
 
         for (size_t i = 0; i < load->ini->n; i++) {
                 const struct ini_entry *entry = &load->ini->entries[i];
-                size_t n_files = load->config->n_files;
+                size_t n_files = load->config->n_files, n_listen = load->config->n_listen;
 
                 if (entry->name == NULL)
                         is_open = open_section(load, entry);
@@ -235,6 +287,8 @@ set_options(struct load *load)
                         set_free_form(load, entry);
                 else if (is_open)
                         set_option(load, entry);
+                while (n_listen < load->config->n_listen)
+                        load->config->listen[n_listen++].line = entry->line;
                 while (n_files < load->config->n_files)
                         load->config->files[n_files++].line = entry->line;
         }
@@ -275,18 +329,9 @@ set_defaults(struct load *load)
                         if (is_given(load->ini, option, in_source ? source->name : ""))
                                 continue;
                         if (values_set(option, option->fallback, config, source, &error) != 0)
-                                problems_add(load->problems, 0, "default of %s: %s", option->name,
-                                             error.text);
+                                load_error(load->findings, 0, "default of %s: %s", option->name, error.text);
                 }
         }
-}
-
-static int
-is_secret(const struct ini_entry *entry)
-{
-        if (strcmp(entry->section, "kafka") == 0)
-                return kafka_property_is_secret(entry->name);
-        return strcmp(entry->name, "secret") == 0 || strcmp(entry->name, "api_key") == 0;
 }
 
 /* The entries stay in memory as long as the configuration. */
@@ -303,37 +348,54 @@ mask_secrets(struct ini *ini)
         }
 }
 
+/* Sort the findings of a load, add the file to them, and move them. Return the number of errors. */
+static size_t
+finish(struct findings *findings, struct findings *found, const char *file)
+{
+        size_t n_errors = findings_count(found, FINDING_ERROR);
+
+        findings_sort_by_line(found);
+        for (size_t i = 0; i < found->n; i++)
+                found->items[i].subject = mem_strdup(file);
+        findings_move(findings, found);
+        return n_errors;
+}
+
 struct config *
-config_load_reporting(const char *file, problems_reporter *report)
+config_load_reporting(const char *file, struct findings *findings)
 {
         struct config *config = mem_alloc(sizeof(*config));
-        struct problems problems = {.file = file, .report = report};
-        struct load load = {config, &config->ini, &problems};
+        struct findings found = {0};
+        struct load load = {config, &config->ini, &found};
 
         config->file = mem_strdup(file);
-        config->topics = topic_table_new();
-        if (ini_read_file(file, &config->ini, &problems) == 0) {
+        if (ini_read_file(file, &config->ini, &found) == 0) {
                 config_add_file(config, file, &config->ini.st, 0);
+                config->topics = topic_table_new();
                 set_options(&load);
                 set_defaults(&load);
-                check_config(config, &config->ini, &problems);
+                check_config(config, &config->ini, &found);
         }
-        for (size_t i = 0; i < problems.n; i++)
-                ini_locate(&config->ini, &problems.items[i]);
-        if (problems_report_all(&problems) == 0) {
-                mask_secrets(&config->ini);
-        } else {
+        if (finish(findings, &found, file) > 0) {
                 config_free(config);
-                config = NULL;
+                return NULL;
         }
-        problems_clear(&problems);
+        mask_secrets(&config->ini);
         return config;
 }
 
 struct config *
 config_load(const char *file)
 {
-        return config_load_reporting(file, NULL);
+        struct findings findings = {0};
+        struct config *config = config_load_reporting(file, &findings);
+
+        for (size_t i = 0; i < findings.n; i++) {
+                if (findings.items[i].level == FINDING_ERROR)
+                        finding_print(stderr, &findings.items[i]);
+        }
+        findings_clear(&findings);
+        return config;
 }
 
 static int

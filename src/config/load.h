@@ -8,9 +8,14 @@
 #include "config/options.h"
 
 /*
- * How a file becomes a configuration: ini.c reads it, values.c and kafka_values.c set each option, check.c,
- * kafka_check.c and broker_list.c check options, also against each other, and warnings.c warns.
+ * How a file becomes a configuration: ini.c reads it, values.c and kafka_values.c set each option, check.c
+ * and kafka_check.c check options against each other, and warnings.c warns.
  */
+
+/* Append an error, or a warning, on a line of the file; load.c adds the file. Return it, to add a remedy. */
+struct finding *load_error(struct findings *findings, size_t line, const char *format, ...) PRINTF_LIKE(3, 4);
+struct finding *load_warning(struct findings *findings, size_t line, const char *format, ...)
+    PRINTF_LIKE(3, 4);
 
 /**
  * values_set(option, value, config, source, error):
@@ -30,20 +35,16 @@ int kafka_values_set(struct config *config, const char *name, const char *value,
                      struct error *error) MUST_CHECK;
 
 /**
- * check_config(config, ini, problems):
+ * check_config(config, ini, findings):
  * Set the defaults that depend on other options, read the files of TLS, and check the options against each
  * other.
  */
-void check_config(struct config *config, const struct ini *ini, struct problems *problems);
+void check_config(struct config *config, const struct ini *ini, struct findings *findings);
 
 /* The part of check_config() for [kafka], in kafka_check.c. */
-void check_kafka(const struct config *config, const struct ini *ini, struct problems *problems);
+void check_kafka(const struct config *config, const struct ini *ini, struct findings *findings);
 
-/*
- * The part of check_config() that warns of what works, but probably not as intended, in warnings.c; and its
- * part for the listeners of a receiver, in listener_warnings.c.
- */
-void warn_about(const struct config *config, const struct ini *ini, struct problems *problems);
-void warn_about_listeners(const struct config *config, const struct ini *ini, struct problems *problems);
+/* The part of check_config() that warns of what works, but probably not as intended, in warnings.c. */
+void warn_about(const struct config *config, const struct ini *ini, struct findings *findings);
 
 #endif

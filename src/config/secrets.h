@@ -23,13 +23,10 @@ char *secrets_read(const char *path, size_t min_len, size_t *len, struct stat *s
 char *secrets_read_signing(const char *path, size_t *len, struct stat *st, struct error *error) MUST_CHECK;
 
 /*
- * Return what makes a signing secret, an API key or a password of Kafka doubtful, to follow "the secret ",
- * for example: blanks, quotes, a name, JSON or the like around it, which were probably not meant to be part
- * of it, or, but for a password, a placeholder. Return NULL if nothing does. No form of them is documented.
+ * Return what makes a signing secret doubtful, to follow "the secret ": the sample's placeholder, PEM, a
+ * blank at an end, or a character beyond printable ASCII. NULL: nothing.
  */
 const char *secrets_doubt(const char *secret);
-const char *secrets_doubt_api_key(const char *key);
-const char *secrets_doubt_password(const char *password);
 
 /*
  * Check that the service can accept an API key, which is the whole value of a header. Return 0, or -1 with
@@ -48,8 +45,7 @@ void secrets_free(char *secret, size_t len);
 
 /*
  * Check that others can neither read nor write the file at path, without opening it: this account need not be
- * allowed to read it, as with the API key, which the daemon does not use. Return 0, or -1 with the reason and
- * the remedy.
+ * allowed to read it, as with the API key, which the daemon does not use. Return 0, or -1 with the reason.
  */
 int secrets_check_file(const char *path, struct error *error) MUST_CHECK;
 

@@ -139,18 +139,16 @@ check_memory(const struct config *first, const struct config *next, struct error
 }
 
 void
-reload_log_problem(const char *file, const struct problem *problem)
+reload_log_finding(const struct finding *finding)
 {
-        char quoted_file[LOG_QUOTED_SIZE], quoted[LOG_QUOTED_SIZE];
+        char file[LOG_QUOTED_SIZE], reason[LOG_QUOTED_SIZE], remedy[LOG_QUOTED_SIZE];
+        int is_error = finding->level == FINDING_ERROR;
 
-        (void)log_quote(file, quoted_file);
-        (void)log_quote(problem->text, quoted);
-        if (problem->level == PROBLEM_ERROR)
-                log_error("configuration error file=%s line=%zu reason=%s", quoted_file, problem->line,
-                          quoted);
-        else
-                log_warning("configuration warning file=%s line=%zu reason=%s", quoted_file, problem->line,
-                            quoted);
+        log_line(is_error ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING,
+                 "configuration %s file=%s line=%zu reason=%s%s%s", is_error ? "error" : "warning",
+                 log_quote(finding->subject, file), finding->line, log_quote(finding->text, reason),
+                 finding->remedy == NULL ? "" : " remedy=",
+                 finding->remedy == NULL ? "" : log_quote(finding->remedy, remedy));
 }
 
 void
@@ -186,31 +184,29 @@ check_next(struct reload *reload, struct config *next)
         return result;
 }
 
-/* The reload that reads: config_load_reporting() passes nothing to its callback, and only one reload runs. */
-static struct reload *reading;
-
-/* The first error is why the reload is refused. */
+/* Log what is wrong with the file. The first error is why the reload is refused. */
 static void
-on_problem(const char *file, const struct problem *problem)
+log_findings(struct reload *reload, const struct findings *findings)
 {
-        char *text;
+        const struct finding *error = findings_first(findings, FINDING_ERROR);
 
-        reload_log_problem(file, problem);
-        if (problem->level != PROBLEM_ERROR || reading->error.text[0] != '\0')
+        for (size_t i = 0; i < findings->n; i++)
+                reload_log_finding(&findings->items[i]);
+        if (error == NULL)
                 return;
-        text = problems_text(file, problem);
-        (void)error_set(&reading->error, "%s", text);
-        free(text);
+        (void)error_set(&reload->error, "%s:%zu: %s", error->subject, error->line, error->text);
 }
 
 static const struct config *
 read_again(struct reload *reload)
 {
         const struct config *first = current_first(reload->current);
+        struct findings findings = {0};
         struct config *next;
 
-        reading = reload;
-        next = config_load_reporting(first->file, on_problem);
+        next = config_load_reporting(first->file, &findings);
+        log_findings(reload, &findings);
+        findings_clear(&findings);
         if (next == NULL)
                 return NULL;
         log_replaced_files(next);

@@ -54,7 +54,7 @@ void reload_cancel(struct reload *reload);
 const struct config *reload_end(struct reload *reload) MUST_CHECK;
 
 /* Log an error or a warning of a configuration file. */
-void reload_log_problem(const char *file, const struct problem *problem);
+void reload_log_finding(const struct finding *finding);
 
 /* Log that a reload failed. */
 void reload_log_failed(const struct config *first, const char *reason);

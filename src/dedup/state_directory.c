@@ -169,15 +169,6 @@ compare(const void *a, const void *b)
         return (x->to < y->to) - (x->to > y->to);
 }
 
-int
-state_directory_owns(const char *name)
-{
-        size_t len = strlen(name), n = strlen(RUN_SUFFIX);
-
-        return strcmp(name, "lock") == 0 || strcmp(name, KEY) == 0 ||
-               (len > n && strcmp(name + len - n, RUN_SUFFIX) == 0);
-}
-
 /* Add a file, if it is named like a run of the partition. */
 static void
 add_candidate(struct candidates *candidates, const char *name, int32_t partition)

@@ -26,9 +26,6 @@ struct state_directory *state_directory_open(const char *path, const char *topic
 /* NULL is harmless. */
 void state_directory_close(struct state_directory *directory);
 
-/* Return whether a file of this name in the directory is of the state: the lock, the key or a run. */
-int state_directory_owns(const char *name);
-
 /* Its descriptor, its secret, and what shows that a run belongs to it and to the topic. */
 int state_directory_fd(const struct state_directory *directory);
 const uint8_t *state_directory_key(const struct state_directory *directory);

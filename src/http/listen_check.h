@@ -6,19 +6,13 @@
 #include "config/activation.h"
 #include "config/config.h"
 
-/*
- * What would keep the daemon from listening on its addresses. Another daemon may be using them, so
- * listen_check() binds nothing.
- */
+/* What would keep the daemon from listening on its addresses, as the user who runs this process. */
 
-/**
- * listen_check(config, report):
- * Check the addresses for the user of the systemd units, if there is one and this process runs as root or as
- * somebody else, otherwise for this process. Call report with each problem: an error if no daemon can listen
- * there, a warning if a socket unit, a privilege or another state of the machine makes it possible. Return 0,
- * or -1 after an error.
+/*
+ * Append an error for each address that cannot be bound, or a warning if only a privilege is missing, since a
+ * socket unit may open it. Addresses that are in use are in order.
  */
-int listen_check(const struct config *config, problems_reporter *report) MUST_CHECK;
+void listen_check(const struct config *config, struct findings *findings);
 
 /**
  * listen_check_start(config, activation, error):

@@ -329,50 +329,49 @@ tls_log_timeout(const struct address *client)
 /* Checks at the start */
 
 static void
-report_problem(const struct config *config, enum problem_level level, const char *option, size_t line,
-               const struct error *error, problems_reporter *report)
+add(const struct config *config, enum finding_level level, const char *option, const struct error *error,
+    struct findings *findings)
 {
-        char text[sizeof(error->text) + 32];
-        const struct problem problem = {
-            .level = level, .line = line, .text = text, .section = "receiver", .option = option};
+        struct finding *finding = findings_add(findings, level, config->file, "%s: %s", option, error->text);
 
-        (void)snprintf(text, sizeof(text), "%s: %s", option, error->text);
-        report(config->file, &problem);
+        finding->line = config_find_line(config, "receiver", option);
 }
 
-int
-tls_check_strength(const struct config *config, problems_reporter *report)
+static enum finding_level
+level_of(enum certificate_state state)
+{
+        return state == CERTIFICATE_ENDING ? FINDING_WARNING : FINDING_ERROR;
+}
+
+void
+tls_check_strength(const struct config *config, struct findings *findings)
 {
         struct error error;
         struct tls *tls;
 
         if (config->certificate == NULL)
-                return 0;
+                return;
         tls = tls_new(config->certificate, &error);
         if (tls == NULL)
-                report_problem(config, PROBLEM_ERROR, "tls_certificate_file", config->tls_line, &error,
-                               report);
+                add(config, FINDING_ERROR, "tls_certificate_file", &error, findings);
         tls_free(tls);
-        return tls == NULL ? -1 : 0;
 }
 
-int
-tls_check_dates(const struct config *config, problems_reporter *report)
+void
+tls_check_dates(const struct config *config, struct findings *findings)
 {
         int64_t now_s = clock_now_ms() / 1000;
-        enum certificate_state state, of_authorities = CERTIFICATE_VALID;
+        enum certificate_state state;
         struct error error;
 
         if (config->certificate == NULL)
-                return 0;
+                return;
         state = certificate_state(config->certificate, now_s, &error);
         if (state != CERTIFICATE_VALID)
-                report_problem(config, state == CERTIFICATE_ENDING ? PROBLEM_WARNING : PROBLEM_ERROR,
-                               "tls_certificate_file", config->tls_line, &error, report);
-        if (config->tls_client_ca_file != NULL)
-                of_authorities = certificate_authorities_state(config->certificate, now_s, &error);
-        if (of_authorities != CERTIFICATE_VALID)
-                report_problem(config, of_authorities == CERTIFICATE_ENDING ? PROBLEM_WARNING : PROBLEM_ERROR,
-                               "tls_client_ca_file", 0, &error, report);
-        return state == CERTIFICATE_UNUSABLE || of_authorities == CERTIFICATE_UNUSABLE ? -1 : 0;
+                add(config, level_of(state), "tls_certificate_file", &error, findings);
+        if (config->tls_client_ca_file == NULL)
+                return;
+        state = certificate_authorities_state(config->certificate, now_s, &error);
+        if (state != CERTIFICATE_VALID)
+                add(config, level_of(state), "tls_client_ca_file", &error, findings);
 }

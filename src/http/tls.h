@@ -54,17 +54,16 @@ const char *tls_log_end(const SSL *session, int in_handshake, unsigned long code
 void tls_log_timeout(const struct address *client);
 
 /*
- * Checks of the certificate that reading its files does not make. Both call report with a problem, as
- * config_load_reporting() does, and return 0, also without TLS, or -1 after an error.
+ * Checks of the certificate that reading its files does not make. Both append findings, none without TLS.
  */
 
 /* Check that OpenSSL accepts the certificate and its key, which may be too weak. */
-int tls_check_strength(const struct config *config, problems_reporter *report) MUST_CHECK;
+void tls_check_strength(const struct config *config, struct findings *findings);
 
 /*
  * Check that the certificate and an authority for client certificates are valid now; warn when one of them
  * expires soon.
  */
-int tls_check_dates(const struct config *config, problems_reporter *report) MUST_CHECK;
+void tls_check_dates(const struct config *config, struct findings *findings);
 
 #endif

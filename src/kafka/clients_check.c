@@ -49,29 +49,17 @@ named_in(const struct config *config, const char *message)
         return NULL;
 }
 
-static void
-report_error(const struct config *config, const struct error *error, problems_reporter *report)
+void
+clients_check(const struct config *config, struct findings *findings)
 {
-        char text[sizeof(error->text) + 16];
-        const struct config_property *property = named_in(config, error->text);
-        const struct problem problem = {.level = PROBLEM_ERROR,
-                                        .line = property == NULL ? 0 : property->line,
-                                        .text = text,
-                                        .section = "kafka",
-                                        .option = property == NULL ? NULL : property->name};
-
-        (void)snprintf(text, sizeof(text), "[kafka]: %s", error->text);
-        report(config->file, &problem);
-}
-
-int
-clients_check(const struct config *config, problems_reporter *report)
-{
+        const struct config_property *property;
+        struct finding *finding;
         struct error error;
 
         if ((!(config->roles & CONFIG_RECEIVER) || check_receiver(config, &error) == 0) &&
             (!(config->roles & CONFIG_ROUTER) || check_router(config, &error) == 0))
-                return 0;
-        report_error(config, &error, report);
-        return -1;
+                return;
+        property = named_in(config, error.text);
+        finding = findings_add(findings, FINDING_ERROR, config->file, "[kafka]: %s", error.text);
+        finding->line = property == NULL ? 0 : property->line;
 }

@@ -122,15 +122,6 @@ is_damaged_name(const char *name, uint64_t *number)
         return parse_digits(name, number) == 0 && strcmp(name + DIGITS, SUFFIX DAMAGED) == 0;
 }
 
-int
-spool_directory_owns(const char *name)
-{
-        uint64_t number;
-
-        return strcmp(name, "lock") == 0 || spool_directory_parse(name, &number) == 0 ||
-               is_damaged_name(name, &number);
-}
-
 static int
 by_number(const void *a, const void *b)
 {

@@ -43,9 +43,6 @@ char *spool_directory_damaged_name(uint64_t number, char name[SPOOL_NAME_SIZE]);
 /* Read the number in the name of a segment. Return 0, or -1 if it is not one. */
 int spool_directory_parse(const char *name, uint64_t *number) MUST_CHECK;
 
-/* Return whether a file of this name in the directory is the lock or a segment, even a damaged one. */
-int spool_directory_owns(const char *name);
-
 /* A segment, or one that was put aside as damaged. */
 struct spool_file {
         uint64_t number;

@@ -1,94 +1,98 @@
 #include "spool/spool_place.h"
 
+#include <errno.h>
+#include <libgen.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statfs.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/unit.h"
-#include "config/access_check.h"
 
-/* Check the file system of a directory. */
-static void
-check_file_system(struct access_check *check, const char *directory)
+static struct finding *
+add(const struct config *config, const char *section, const char *option, enum finding_level level,
+    const char *text, struct findings *findings)
 {
-        const struct config *config = check->config;
-        int is_max = config->spool_max_line != 0;
+        struct finding *finding = findings_add(findings, level, config->file, "%s: %s", option, text);
+
+        finding->line = config_find_line(config, section, option);
+        return finding;
+}
+
+/* Return the directory itself or, while it does not exist, the one above; to be freed. */
+static char *
+find_existing(const char *path)
+{
+        char *copy, *parent;
+
+        if (access(path, F_OK) == 0 || errno != ENOENT)
+                return mem_strdup(path);
+        copy = mem_strdup(path);
+        parent = mem_strdup(dirname(copy));
+        free(copy);
+        return parent;
+}
+
+/* Systemd makes /var/lib/gatepost when it starts the unit. */
+static void
+check_writable(const struct config *config, const char *section, const char *option, const char *path,
+               struct findings *findings)
+{
+        char *directory = find_existing(path);
+        struct finding *finding;
         struct error error;
+
+        if (access(directory, W_OK | X_OK) != 0 &&
+            !(errno == ENOENT && strcmp(directory, STATE_DIRECTORY) == 0)) {
+                int reason = errno;
+
+                (void)error_set(&error, "cannot write to %.120s: %s", directory, strerror(reason));
+                /* Somebody else than the daemon's user may run this. */
+                finding = add(config, section, option, reason == EACCES ? FINDING_WARNING : FINDING_ERROR,
+                              error.text, findings);
+                if (*unit_hint(directory, reason) != '\0')
+                        finding_set_remedy(finding, "%s", unit_hint(directory, reason));
+                else
+                        finding_set_remedy(finding, "install -d -o gatepost -m 0700 %s", path);
+        }
+        free(directory);
+}
+
+static void
+check_file_system(const struct config *config, struct findings *findings)
+{
+        char *directory = find_existing(config->spool);
         struct statfs system;
         uint64_t size;
 
-        if (statfs(directory, &system) != 0)
-                return;
-        size = (uint64_t)system.f_blocks * (uint64_t)system.f_bsize;
-        if (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC) {
-                (void)error_set(
-                    &error,
-                    "%.200s is in memory: a reboot loses deliveries that were answered 200; use a "
-                    "directory on a disk%s",
-                    directory,
-                    unit_is_below(directory, STATE_DIRECTORY) ? "" : ", such as " STATE_DIRECTORY "/spool");
-                access_check_note(check, PROBLEM_WARNING, "spool", config->spool_line, error.text);
+        if (statfs(directory, &system) == 0) {
+                size = (uint64_t)system.f_blocks * (uint64_t)system.f_bsize;
+                if (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC)
+                        finding_set_remedy(add(config, "receiver", "spool", FINDING_ERROR,
+                                               "a reboot loses what is in memory, with deliveries that were "
+                                               "answered 200",
+                                               findings),
+                                           "spool = " STATE_DIRECTORY "/spool");
+                else if (size > 0 && config->spool_max > size)
+                        add(config, "receiver",
+                            config_find_line(config, "receiver", "spool_max") != 0 ? "spool_max" : "spool",
+                            FINDING_WARNING, "spool_max is larger than the file system", findings);
         }
-        if (size > 0 && config->spool_max > size) {
-                (void)
-                    error_set(&error,
-                              "it is larger than the file system of %.200s, which has %llu MiB; choose less "
-                              "than is free there",
-                              directory, (unsigned long long)(size >> 20));
-                access_check_note(check, PROBLEM_WARNING, is_max ? "spool_max" : "spool",
-                                  is_max ? config->spool_max_line : config->spool_line, error.text);
-        }
+        free(directory);
 }
 
-/* Warn if the directory of a spool, which has segments, is used for something else, too. */
-static void
-check_others(struct access_check *check, const char *path)
+void
+spool_place_check(const struct config *config, struct findings *findings)
 {
-        struct error error;
-        struct spool_directory *directory = spool_directory_open(path, 0, &error);
-        struct spool_listing listing = {0};
-
-        if (directory != NULL && spool_directory_list(directory, 0, &listing, &error) == 0 &&
-            listing.n_others > 0) {
-                (void)error_set(&error, "%.200s has other files (%zu); use a directory of its own%s", path,
-                                listing.n_others,
-                                listing.n_segments == 0
-                                    ? ""
-                                    : ", but not before gatepostd has drained the deliveries that wait in "
-                                      "this one");
-                access_check_note(check, PROBLEM_WARNING, "spool", check->line, error.text);
+        if (config->spool != NULL && (config->roles & CONFIG_RECEIVER)) {
+                check_writable(config, "receiver", "spool", config->spool, findings);
+                check_file_system(config, findings);
         }
-        spool_listing_free(&listing);
-        spool_directory_close(directory);
-}
-
-int
-spool_place_check(const struct config *config, problems_reporter *report)
-{
-        struct access_check check = {config,
-                                     report,
-                                     {0},
-                                     "receiver",
-                                     "spool",
-                                     config->spool_line,
-                                     "holds bodies",
-                                     spool_directory_owns,
-                                     0};
-        char *on;
-
-        if (config->spool == NULL || !(config->roles & CONFIG_RECEIVER))
-                return 0;
-        check.account = account_service();
-        on = access_check_directory(&check, config->spool);
-        if (on != NULL && strcmp(on, config->spool) == 0)
-                check_others(&check, config->spool);
-        if (on != NULL)
-                check_file_system(&check, on);
-        free(on);
-        account_clear(&check.account);
-        return check.has_error ? -1 : 0;
+        if (config->state != NULL && (config->roles & CONFIG_ROUTER))
+                check_writable(config, "router", "state", config->state, findings);
 }
 
 void

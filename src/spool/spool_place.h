@@ -1,18 +1,16 @@
 #ifndef SPOOL_SPOOL_PLACE_H
 #define SPOOL_SPOOL_PLACE_H
 
-#include "base/compiler.h"
 #include "config/config.h"
 #include "metrics/spool_stats.h"
 #include "spool/spool_directory.h"
 
-/**
- * spool_place_check(config, report):
- * Check the directory of the spool for the user of the systemd units, as listen_check() does for addresses:
- * whether it can be created or written, who can read it, and whether its file system is fit for it. Change
- * nothing. Call report with each problem. Return 0, or -1 after an error.
+/*
+ * Check the directory of the spool, and that of the router's state, for the user who runs this process:
+ * whether it can be created or written. A spool in memory is an error: deliveries that were answered 200 must
+ * survive a reboot. Append findings; change nothing.
  */
-int spool_place_check(const struct config *config, problems_reporter *report) MUST_CHECK;
+void spool_place_check(const struct config *config, struct findings *findings);
 
 /*
  * Look whether the open directory is still in its place, note it in the figures, and log and count once that

@@ -19,19 +19,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 static void
 parse(const uint8_t *data, size_t len)
 {
-        struct problems problems = {.file = "fuzz"};
+        struct findings findings = {0};
         char *text = malloc(len + 1);
         struct ini ini;
 
         memcpy(text, data, len);
-        ini_parse(text, len, &ini, &problems);
+        ini_parse(text, len, &ini, &findings);
         for (size_t i = 0; i < ini.n; i++) {
                 MUST(ini.entries[i].line > 0 && ini.entries[i].section != NULL);
                 MUST(i == 0 || ini.entries[i].line >= ini.entries[i - 1].line);
                 MUST((ini.entries[i].name == NULL) == (ini.entries[i].value == NULL));
         }
         ini_clear(&ini);
-        problems_clear(&problems);
+        findings_clear(&findings);
         free(text);
 }
 

@@ -142,6 +142,14 @@ cut_path(char *text, const char *path)
         }
 }
 
+/* Put each remedy on the line of its message: one line for each finding. */
+static void
+join_remedies(char *text)
+{
+        for (char *at = strstr(text, "\n  remedy"); at != NULL; at = strstr(at, "\n  remedy"))
+                *at = ';';
+}
+
 struct loaded
 scratch_load_mode(const char *text, mode_t mode)
 {
@@ -151,6 +159,7 @@ scratch_load_mode(const char *text, mode_t mode)
         loaded.messages = scratch_capture(call_load, &call);
         loaded.config = call.config;
         cut_path(loaded.messages, call.path);
+        join_remedies(loaded.messages);
         return loaded;
 }
 

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -204,67 +205,6 @@ START_TEST(test_user_that_does_not_exist_is_an_error)
 }
 END_TEST
 
-/* Another account than this one: only the modes are known. */
-START_TEST(test_directory_that_an_account_may_not_enter_is_found)
-{
-        struct account account = {.user = getuid() + 1, .group = getgid() + 1, .groups = NULL};
-        char found[PATH_MAX], *path;
-        const char *above;
-
-        scratch_setup();
-        above = scratch_path("above");
-        ck_assert_int_eq(chmod(scratch_path("."), 0755), 0);
-        ck_assert_int_eq(mkdir(above, 0755), 0);
-        path = mem_printf("%s/spool", above);
-        ck_assert(!account_find_closed(&account, path, found));
-        ck_assert_int_eq(chmod(above, 0710), 0);
-        ck_assert(account_find_closed(&account, path, found));
-        ck_assert_str_eq(found, above);
-        account.group = getgid();
-        ck_assert(!account_find_closed(&account, path, found));
-        account.user = getuid();
-        ck_assert(!account_find_closed(&account, path, found));
-        free(path);
-        scratch_teardown();
-}
-END_TEST
-
-/* A link in the middle, at the end, and one that leads to another: none has the closed directory in its path. */
-START_TEST(test_directory_that_an_account_may_not_enter_is_found_through_links)
-{
-        static const char *const paths[] = {"middle/files/key", "key", "chain/key", "open/../middle/./files"};
-        struct account account = {.user = getuid() + 1, .group = getgid() + 1, .groups = NULL};
-        char found[PATH_MAX], *here;
-        const char *closed;
-
-        here = getcwd(NULL, 0);
-        scratch_setup();
-        closed = scratch_path("closed");
-        ck_assert_int_eq(chmod(scratch_path("."), 0755) | chdir(scratch_path(".")), 0);
-        ck_assert_int_eq(mkdir("closed", 0700) | mkdir("closed/files", 0755) | mkdir("open", 0755), 0);
-        ck_assert_int_eq(close(creat("closed/files/key", 0644)), 0);
-        ck_assert_int_eq(symlink("closed", "middle"), 0);
-        ck_assert_int_eq(symlink("open/../middle/files/key", "key"), 0);
-        ck_assert_int_eq(symlink(scratch_path("middle/files"), "chain"), 0);
-        ck_assert_int_eq(symlink("loop/loop", "loop"), 0);
-        for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-                ck_assert_msg(account_find_closed(&account, paths[i], found), "%s", paths[i]);
-                ck_assert_str_eq(found, closed);
-        }
-        ck_assert(account_find_closed(&account, scratch_path("key"), found));
-        ck_assert_str_eq(found, closed);
-        ck_assert(!account_find_closed(&account, "loop/key", found));
-        ck_assert(!account_find_closed(&account, "open/missing/key", found));
-        ck_assert(!account_find_closed(&account, "middle", found));
-        ck_assert_int_eq(chmod("closed", 0711), 0);
-        for (size_t i = 0; i < ARRAY_LEN(paths); i++)
-                ck_assert(!account_find_closed(&account, paths[i], found));
-        ck_assert_int_eq(chdir(here), 0);
-        free(here);
-        scratch_teardown();
-}
-END_TEST
-
 Suite *
 suite_base(void)
 {
@@ -284,8 +224,6 @@ suite_base(void)
         tcase_add_test(all, test_error_text_can_be_prefixed);
         tcase_add_test(all, test_root_becomes_another_user_with_its_groups);
         tcase_add_test(all, test_user_that_does_not_exist_is_an_error);
-        tcase_add_test(all, test_directory_that_an_account_may_not_enter_is_found);
-        tcase_add_test(all, test_directory_that_an_account_may_not_enter_is_found_through_links);
         suite_add_tcase(suite, all);
         return suite;
 }

@@ -154,7 +154,7 @@ START_TEST(test_ten_mistakes_give_ten_messages_with_line_numbers)
                 free(expected);
         }
         ck_assert_msg(*at == '\0', "more than ten: %s", at);
-        ck_assert_ptr_nonnull(strstr(output, "did you mean receiver?"));
+        ck_assert_ptr_nonnull(strstr(output, "is not a role"));
         ck_assert_ptr_nonnull(strstr(output, "did you mean bootstrap.servers?"));
         ck_assert_ptr_nonnull(strstr(output, "did you mean [receiver]?"));
         ck_assert_ptr_null(strstr(output, "short\n"));

@@ -35,7 +35,7 @@ START_TEST(test_ten_mistakes_are_reported_at_their_lines)
         (void)scratch_expect(&loaded, 7, "unit");
         (void)scratch_expect(&loaded, 8, "ack_timeout");
         (void)scratch_expect(&loaded, 9, "[router]");
-        (void)scratch_expect(&loaded, 12, "slash");
+        (void)scratch_expect(&loaded, 12, "not the path of a URL");
         (void)scratch_expect(&loaded, 13, "16 bytes");
         (void)scratch_expect(&loaded, 14, "unit");
         (void)scratch_expect(&loaded, 17, "acks");
@@ -69,7 +69,7 @@ START_TEST(test_misspelt_name_gets_a_suggestion)
             {"[receiver]\nmaxbody = 1MiB\n", "did you mean max_body?"},
             {"[source s]\npath = /s\nsecret = sixteen bytes or more\nsecretfile = /x\n",
              "did you mean secret_file?"},
-            {"[gatepost]\nroles = reciever\n", "did you mean receiver?"},
+            {"[gatepost]\nroles = reciever\n", "is not a role"},
         };
 
         scratch_expect_refused(cases[_i][0], cases[_i][1]);

@@ -164,29 +164,41 @@ is_set_by_function(const char *name)
                strncmp(name, "ssl_", 4) == 0;
 }
 
+/* Return the name of which a line of librdkafka's documentation says that its own is an alias, or that. Cuts it. */
+static const char *
+own_name(char *line)
+{
+        char *own = strstr(line, "Alias for `");
+
+        if (own != NULL) {
+                own += strlen("Alias for `");
+                own[strcspn(own, "`")] = '\0';
+        }
+        line[strcspn(line, " ")] = '\0';
+        return own == NULL ? line : own;
+}
+
+/* A property of a later librdkafka may break a guarantee: somebody must decide. */
 START_TEST(test_every_librdkafka_property_is_accepted_or_refused)
 {
         char *text, *save = NULL;
         size_t len, n = 0;
         FILE *out = open_memstream(&text, &len);
-        struct kafka_properties *properties = kafka_properties_new();
 
         rd_kafka_conf_properties_show(out);
         (void)fclose(out);
         for (char *line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
-                const char *own;
+                int is_title = strchr(line, '|') == NULL || strchr("P-", *line) != NULL;
+                const char *own = own_name(line);
 
-                line[strcspn(line, " ")] = '\0';
-                own = kafka_properties_find(properties, line);
-                if (own == NULL || is_set_by_function(line))
-                        continue; /* a title */
+                if (is_title || is_set_by_function(line))
+                        continue;
                 n++;
                 if (rd_kafka_version() <= 0x021000ff)
                         ck_assert_msg(is_taken(line) != (kafka_property_refused(own) != NULL),
                                       "%s: is it to be taken?", line);
         }
         ck_assert_uint_gt(n, 130);
-        kafka_properties_free(properties);
         free(text);
 }
 END_TEST
@@ -197,8 +209,6 @@ START_TEST(test_topic_property_may_have_the_topic_prefix)
 
         ck_assert_str_eq(property(&loaded, "topic.compression.level")->value, "3");
         scratch_release(&loaded);
-        scratch_expect_refused("compression.level = 3\ntopic.compression.level = 3\n", "already set");
-        scratch_expect_refused("linger.ms = 3\nqueue.buffering.max.ms = 3\n", "already set");
         scratch_expect_refused("topic.topic.acks = 1\n", "no such property");
 }
 END_TEST
@@ -282,7 +292,7 @@ START_TEST(test_value_rejected_by_librdkafka_is_refused_with_its_reason)
 {
         scratch_expect_refused("security.protocol = tls\n", "security.protocol");
         scratch_expect_refused("linger.ms = soon\n", "linger.ms");
-        scratch_expect_refused("socket.timeout.ms = 1\n", "10 .. 300000");
+        scratch_expect_refused("socket.timeout.ms = 1\n", "range 10..300000");
         scratch_expect_refused("ssl.truststore.location = /x\n", "TrustStore");
         scratch_expect_refused("log_cb = x\n", "log_cb");
         scratch_expect_refused("linger.ms =\n", "value is missing");
@@ -328,30 +338,6 @@ START_TEST(test_password_file_follows_the_rule_for_secrets)
 }
 END_TEST
 
-START_TEST(test_property_set_by_two_names_is_refused)
-{
-        char more[256];
-
-        (void)snprintf(more, sizeof(more),
-                       "security.protocol = SASL_SSL\nsasl.mechanism = PLAIN\nsasl.username = u\n"
-                       "sasl.password = p\nsasl.password_file = %s\n",
-                       scratch_file("password", "p", 1, 0600));
-        scratch_expect_refused(more, "sasl.password");
-        scratch_expect_refused("metadata.broker.list = k:1\n", "already set");
-}
-END_TEST
-
-START_TEST(test_old_name_of_bootstrap_servers_is_accepted)
-{
-        struct loaded loaded =
-            scratch_load("[receiver]\nlisten = 127.0.0.1:0\n[source s]\npath = /s\n"
-                         "secret = sixteen bytes or more\n[kafka]\nmetadata.broker.list = k:1\n");
-
-        ck_assert_str_eq(property(&loaded, "bootstrap.servers")->value, "k:1");
-        scratch_release(&loaded);
-}
-END_TEST
-
 START_TEST(test_embedded_broker_sets_no_property)
 {
         struct loaded loaded =
@@ -375,8 +361,8 @@ suite_config_kafka(void)
         tcase_add_test(tests, test_properties_are_passed_unchanged);
         tcase_add_loop_test(tests, test_property_that_would_break_a_guarantee_is_refused_with_the_reason, 0,
                             ARRAY_LEN(refused));
-        tcase_add_test(tests, test_every_librdkafka_property_is_accepted_or_refused);
         tcase_add_test(tests, test_topic_property_may_have_the_topic_prefix);
+        tcase_add_test(tests, test_every_librdkafka_property_is_accepted_or_refused);
         tcase_add_test(tests, test_secret_property_is_recognised_by_its_suffix);
         tcase_add_loop_test(tests, test_secret_value_is_in_no_message, 0, 5);
         tcase_add_loop_test(tests, test_fifo_is_refused_as_a_file, 0, 6);
@@ -385,8 +371,6 @@ suite_config_kafka(void)
         tcase_add_test(tests, test_value_rejected_by_librdkafka_is_refused_with_its_reason);
         tcase_add_loop_test(tests, test_password_may_be_inline_or_in_a_file, 0, 5);
         tcase_add_test(tests, test_password_file_follows_the_rule_for_secrets);
-        tcase_add_test(tests, test_property_set_by_two_names_is_refused);
-        tcase_add_test(tests, test_old_name_of_bootstrap_servers_is_accepted);
         tcase_add_test(tests, test_embedded_broker_sets_no_property);
         suite_add_tcase(suite, tests);
         return suite;

@@ -6,9 +6,9 @@
 
 #include "base/compiler.h"
 #include "base/number.h"
+#include "config/findings.h"
 #include "config/ini.h"
 #include "config/options.h"
-#include "config/problems.h"
 #include "scratch.h"
 #include "suites.h"
 
@@ -47,13 +47,13 @@ uncomment(char *text)
 static void
 read_whole_sample(struct ini *ini)
 {
-        struct problems problems = {.file = sample_path};
+        struct findings findings = {0};
         char *text = read_file(sample_path);
 
         uncomment(text);
-        ini_parse(text, strlen(text), ini, &problems);
-        ck_assert_uint_eq(problems.n, 0);
-        problems_clear(&problems);
+        ini_parse(text, strlen(text), ini, &findings);
+        ck_assert_uint_eq(findings.n, 0);
+        findings_clear(&findings);
         free(text);
 }
 

@@ -60,9 +60,6 @@ START_TEST(test_secret_of_several_lines_is_refused)
             {"a secret that must not be shown\r", "more than one line"},
             {"\na secret that must not be shown\n", "more than one line"},
             {"a secret that must not be shown\nand the one before it\n", "more than one line"},
-            {"\xef\xbb\xbf"
-             "a secret that must not be shown\n",
-             "byte order mark"},
         };
         struct loaded loaded =
             load_with(scratch_file("secret", contents[_i][0], strlen(contents[_i][0]), 0600), 0600);
@@ -138,7 +135,7 @@ START_TEST(test_world_accessible_secret_file_is_refused_with_the_remedy)
 
         ck_assert_ptr_null(loaded.config);
         ck_assert_uint_eq(scratch_count(&loaded), 1);
-        (void)snprintf(remedy, sizeof(remedy), "(mode %04o); correct it: chmod o= %s", (unsigned)modes[_i],
+        (void)snprintf(remedy, sizeof(remedy), "(mode %04o);  remedy: chmod o= %s", (unsigned)modes[_i],
                        path);
         (void)scratch_expect(&loaded, 5, remedy);
         scratch_release(&loaded);
@@ -305,7 +302,7 @@ suite_config_secrets(void)
 
         tcase_add_checked_fixture(tests, scratch_setup, scratch_teardown);
         tcase_add_loop_test(tests, test_newline_at_the_end_of_a_secret_file_is_dropped, 0, 5);
-        tcase_add_loop_test(tests, test_secret_of_several_lines_is_refused, 0, 5);
+        tcase_add_loop_test(tests, test_secret_of_several_lines_is_refused, 0, 4);
         tcase_add_test(tests, test_duplicate_secret_file_is_refused);
         tcase_add_loop_test(tests, test_secret_in_a_wrong_place_is_not_shown, 0, 11);
         tcase_add_test(tests, test_inline_secret_may_be_quoted);
