@@ -227,23 +227,6 @@ def test_config_prints_every_value_with_its_origin_and_masks_secrets(offline):
         assert secret not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("group_id, is_named", [(65534, True), (0, False)])  # nobody should become a member of root
-def test_user_who_may_not_read_the_file_learns_which_group_may(offline, group_id, is_named):
-    with tempfile.TemporaryDirectory() as name:
-        directory = pathlib.Path(name)
-        directory.chmod(0o755)
-        program = shutil.copy(BUILD / "gatepost", directory)  # the build may be in a directory that others cannot enter
-        path = directory / "gatepost.conf"
-        path.write_text(SOURCE + REST)
-        path.chmod(0o640)
-        os.chown(path, 0, group_id)
-        group = grp.getgrgid(path.stat().st_gid).gr_name
-        done = subprocess.run([program, "-c", path, "check"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
-                              env=ENVIRONMENT, user=65533, group=65533, extra_groups=[])
-    assert done.returncode == EX_CONFIG and f"{path}: Permission denied" in done.stderr
-    assert (f"; the group {group} may read it" in done.stderr and f"adduser USER {group}" in done.stderr) == is_named
-
-
 # What Kafka must be like
 
 def refused(installation, config):
