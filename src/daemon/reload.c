@@ -220,7 +220,7 @@ read_again(struct reload *reload)
 }
 
 static void *
-run(void *arg)
+run_reload(void *arg)
 {
         struct reload *reload = arg;
 
@@ -237,7 +237,7 @@ reload_begin(struct reload *reload, struct current *current, struct probe *probe
         *reload = (struct reload){
             .current = current, .probe = probe, .done = done, .arg = arg, .begun_s = clock_now_ms() / 1000};
         atomic_store(&reload->state, RELOAD_RUNNING);
-        if (pthread_create(&reload->thread, NULL, run, reload) == 0)
+        if (pthread_create(&reload->thread, NULL, run_reload, reload) == 0)
                 return;
         (void)error_set(&reload->error, "cannot start a thread");
         reload->thread = pthread_self();

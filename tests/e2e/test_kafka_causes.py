@@ -208,7 +208,7 @@ def test_status_prints_the_cause_and_since_when(offline, config, secured):
     wait_for_cause(daemon, "wrong user name or password")
     done = offline.gatepost("status", config=config)
     text = " ".join(done.stdout.split())
-    assert re.search(r" Kafka is away \d+ s ago wrong user name or password: sasl_ssl://\S+ SASL authentication error: "
+    assert re.search(r" Kafka unreachable since \d+ s ago wrong user name or password: sasl_ssl://\S+ SASL authentication error: "
                      r"Authentication failed: Invalid username or password", text), text
     done = offline.gatepost("status", "--json", config=config)
     shown = json.loads(done.stdout)

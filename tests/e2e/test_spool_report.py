@@ -94,7 +94,7 @@ def text_of(installation, daemon):
 
 def test_gatepost_status_shows_the_spool(offline, spooling):
     text = text_of(offline, spooling)
-    assert re.search(r"^spooled deliveries +3\noldest of them +\d.* ago\nspool size +\d+\.\d KiB\nspool_max +10\.0 GiB$", text, re.M), text
+    assert re.search(r"^spooled deliveries +3\noldest one received +\d.* ago\nspool size +\d+\.\d KiB\nspool_max +10\.0 GiB$", text, re.M), text
     assert "\nspool: warning: deliveries go to the disk, because Kafka does not take them\n" in text
     report = json.loads(offline.gatepost("status", "--json", config=spooling.config).stdout)
     assert report["spool"]["records"] == 3
