@@ -109,6 +109,7 @@ def topics(broker):
     topics.event(conflict)
     place = topics.quarantine(topics.send(conflict, origin=(conflict, texts.OTHER)), "conflicting-body")
     topics.send(conflict, origin=(conflict, texts.OTHER), released=f"0-{place}")
+    topics.published.append(Record("quarantine", topics.deliveries.id(conflict).encode(), None, (("gatepost-released", f"0-{place}".encode()),)))
     topics.event(conflict, f"{topics.deliveries.id(conflict)}.0-{place}", texts.OTHER)
     replay = topics.number(texts.REPLAY)
     topics.send(replay)

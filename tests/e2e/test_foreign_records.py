@@ -48,7 +48,7 @@ COMMANDS = [["quarantine", "list"], ["quarantine", "list", "--json"], ["quaranti
             ["tail", "--from", "beginning", "--until-end", "--quarantine", "--headers"],
             ["tail", "--from", "1970-01-01T00:00:00Z", "--until-end", "--quarantine", "--json"], ["audit"], ["audit", "--json"],
             ["audit", "--since", "1970-01-01T00:00:00Z"], ["quarantine", "release", "--reason", "conflicting-body", "--dry-run"],
-            ["quarantine", "release", "--reason", "unknown-kind", "--dry-run", "--json", "--force"],
+            ["quarantine", "release", "--reason", "unknown-kind", "--dry-run", "--json"],
             ["quarantine", "show", "0-0"], ["quarantine", "show", "0-0", "--json"], ["topics", "list"]]
 
 
