@@ -51,6 +51,12 @@ run(const char *config_file)
         }
         OPENSSL_cleanse(random, sizeof(random));
         OPENSSL_cleanse(text, sizeof(text));
+        if (result == 0)
+                fprintf(
+                    stderr,
+                    "Give the content of %s to the service as the signing secret, and add to its [source]:\n"
+                    "secret_file = %s\n",
+                    file, file);
         return result;
 }
 
