@@ -11,9 +11,9 @@
 #include "receiver/shared.h"
 
 /*
- * A lane's producer, and the deliveries that wait for Kafka's acknowledgement. A producer that has failed for
- * good, or that makes no progress although Kafka is reachable, is replaced; connections and requests stay.
- * For the lane's thread, but for the two functions that say otherwise.
+ * A lane's producer, and the deliveries that wait for Kafka's acknowledgement, or with a spool for the disk.
+ * A producer that has failed for good, or that makes no progress although Kafka is reachable, is replaced;
+ * connections and requests stay. For the lane's thread, but for the two functions that say otherwise.
  */
 struct appender;
 
@@ -28,18 +28,19 @@ int appender_renew(struct appender *appender);
 
 /**
  * appender_append(appender, request, screened, original, began_ns):
- * Hand a genuine delivery to Kafka, to be answered when Kafka has acknowledged it, or at ack_timeout after
- * began_ns. original is NULL, or the delivery-id with which the signature first came, for a replay. Returns
- * NULL; or why that is not possible now, a constant text, and the request is still to be answered.
+ * Hand a genuine delivery to Kafka, or to the spool while Kafka is away. It is answered when Kafka has
+ * acknowledged it or the disk has it; after ack_timeout, counted from began_ns, see appender_expire().
+ * original is NULL, or the delivery-id with which the signature first came, for a replay. Returns NULL; or
+ * why that is not possible now, a constant text, and the request is still to be answered.
  */
 const char *appender_append(struct appender *appender, struct http_request *request,
                             const struct screened *screened, const char *original,
                             int64_t began_ns) MUST_CHECK;
 
-/* Answer the deliveries that Kafka has reported on. */
+/* Answer the deliveries that Kafka or the spool has reported on. */
 void appender_serve(struct appender *appender);
 
-/* Answer 503 to deliveries that have waited for ack_timeout. */
+/* Give deliveries that have waited for ack_timeout to the spool, or answer 503 if it takes none. */
 void appender_expire(struct appender *appender);
 
 /* When appender_expire() has something to do, in monotonic milliseconds; -1 when no request waits. */

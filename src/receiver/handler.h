@@ -22,7 +22,7 @@ void handler_free(struct handler *handler);
 /*
  * The steps of a request, in the order of http_callbacks. handler_head() makes the checks for which the
  * header section suffices, handler_complete() verifies the signature; both may refuse. handler_append() hands
- * a genuine delivery to Kafka.
+ * a genuine delivery to Kafka, or to the spool.
  */
 void handler_head(struct handler *handler, struct http_request *request);
 void handler_complete(struct handler *handler, struct http_request *request);

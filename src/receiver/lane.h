@@ -7,8 +7,8 @@
 
 /*
  * A thread that receives deliveries: it screens a request, verifies the signature, appends the body to
- * `deliveries` and answers when Kafka has acknowledged the record. Each lane has its own event loop, HTTP
- * server and producer.
+ * `deliveries` or to the spool, and answers when Kafka has acknowledged the record or the disk has it. Each
+ * lane has its own event loop, HTTP server and producer.
  */
 struct lane;
 

@@ -49,9 +49,9 @@ void spool_writer_free(struct spool_writer *writer);
 
 /*
  * Return NULL if a delivery of this size would be written now; else why not, a constant text. Count it as an
- * error if the spool is full. A size of 0 only asks, about the last one for which there was no room. After a
- * failure the answer to that stays until something was stored, and has the writer try by itself, every two
- * seconds at most: nobody may send a delivery that would show that the disk is well. Any thread.
+ * error if the spool is full. Size 0 means: would the delivery that was last refused for lack of room fit
+ * now? After a failed write that stays "no" until a write succeeds. To find out, the call makes the writer
+ * try one, at most every two seconds, since no delivery may arrive that would. Any thread.
  */
 const char *spool_writer_refuses(struct spool_writer *writer, uint64_t size);
 
