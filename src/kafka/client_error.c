@@ -25,23 +25,27 @@ may_lack_scram(const rd_kafka_t *client)
 struct known_cause {
         const char *part; /* of its message */
         const char *remedy;
-        int is_advised; /* after the part comes librdkafka's advice, which misses half of the causes */
+        enum { NO_ADVICE, PART_IS_ADVICE, ADVICE_AFTER_PART } advice; /* which misses half of the causes */
 };
 
 static const struct known_cause *
 find_known(const char *reason)
 {
         static const struct known_cause known[] = {
-            {"certificate verify failed", "wrong ssl.ca.location, or the certificate has another name", 1},
+            {"certificate verify failed", "wrong ssl.ca.location, or the certificate has another name",
+             ADVICE_AFTER_PART},
             {"SSL handshake failed: error:0A000126:", "the port has no TLS, or wants a client certificate",
-             1},
-            {"wrong version number", "the port has no TLS: check security.protocol", 1},
-            {"incorrect security.protocol configuration",
-             "the port may require TLS, or the broker is stopping or limits connections", 1},
-            {"Unsupported SASL mechanism", "check sasl.mechanism", 0},
-            {"not valid in current SASL state", "the port takes no logins: check security.protocol", 0},
+             ADVICE_AFTER_PART},
+            {"wrong version number", "the port has no TLS: check security.protocol", ADVICE_AFTER_PART},
+            {": might be caused by incorrect security.protocol",
+             "the port may require TLS: check security.protocol; or the broker is stopping or limits "
+             "connections",
+             PART_IS_ADVICE},
+            {"Unsupported SASL mechanism", "check sasl.mechanism", NO_ADVICE},
+            {"not valid in current SASL state", "the port takes no logins: check security.protocol",
+             NO_ADVICE},
             {"Invalid response size",
-             "the port may not be Kafka's, or receive.message.max.bytes is too small", 1},
+             "the port may not be Kafka's, or receive.message.max.bytes is too small", ADVICE_AFTER_PART},
         };
 
         for (size_t i = 0; i < ARRAY_LEN(known); i++) {
@@ -67,8 +71,10 @@ describe(const rd_kafka_t *client, int code, const char *reason, char cause[OUTA
         const struct known_cause *known = find_known(reason);
         size_t len = strlen(reason);
 
-        if (known != NULL && known->is_advised)
-                len = (size_t)(strstr(reason, known->part) - reason) + strlen(known->part);
+        if (known != NULL && known->advice != NO_ADVICE)
+                len = (size_t)(strstr(reason, known->part) - reason);
+        if (known != NULL && known->advice == ADVICE_AFTER_PART)
+                len += strlen(known->part);
         if (known != NULL)
                 (void)snprintf(cause, OUTAGE_CAUSE_SIZE, "%s: %.*s", known->remedy, (int)len, reason);
         else if (code == RD_KAFKA_RESP_ERR__AUTHENTICATION)
