@@ -20,6 +20,8 @@ kafka_access_find(const struct config *config, const char **bootstrap)
         int status;
 
         outage_set_logging(0); /* the command prints why Kafka does not answer */
+        if (*bootstrap != NULL && strchr(*bootstrap, '@') != NULL)
+                return command_misused("--bootstrap takes HOST:PORT, without a user and a password");
         if (*bootstrap != NULL)
                 return strcmp(*bootstrap, "embedded") != 0
                            ? 0

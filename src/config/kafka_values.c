@@ -173,6 +173,9 @@ kafka_values_set(struct config *config, const char *name, const char *value, str
         if (kafka_property_is_secret(name) &&
             secrets_check_mode(config->files[0].st.st_mode, config->file, error) != 0)
                 return -1;
+        if (strcmp(name, "bootstrap.servers") == 0 && strchr(value, '@') != NULL)
+                return error_set(error,
+                                 "write HOST:PORT; not shown, since what is before an @ may be a password");
         if (strcmp(name, "bootstrap.servers") == 0 && strcmp(value, "embedded") == 0) {
                 config->embedded = 1;
                 return 0;
