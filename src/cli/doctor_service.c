@@ -7,8 +7,6 @@
 
 /* The step about the service: whether it has webhooks that lead here. */
 
-#define TIMEOUT_MS 10000
-
 static void
 check_source(struct doctor *doctor, const struct config_source *source, const struct webhooks *webhooks)
 {
@@ -49,9 +47,9 @@ doctor_check_service(struct doctor *doctor)
 
         if (doctor->config->service_base_url == NULL || !(doctor->config->roles & CONFIG_RECEIVER))
                 return;
-        service = service_open(doctor->config, TIMEOUT_MS, &status, &error);
+        service = service_open(doctor->config, &error);
         if (service == NULL) {
-                doctor_fail(doctor, status, "[service]", correct, "%s", error.text);
+                doctor_fail(doctor, EX_CONFIG, "[service]", correct, "%s", error.text);
                 return;
         }
         status = webhook_list(service, &webhooks, &failure);

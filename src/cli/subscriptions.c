@@ -1,70 +1,47 @@
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
-#include "base/http_client.h"
 #include "base/json.h"
+#include "base/json_tree.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/source_choice.h"
 #include "cli/webhook.h"
-#include "cli/webhook_ensure.h"
 #include "config/secrets.h"
 
 /* The commands about webhooks at the service. */
 
 static struct {
         const char *url;
-        const char *list; /* of events, as given */
-        char **events;
-        size_t n_events;
+        const char *kinds;         /* with commas between them */
+        struct json_value *events; /* an array of them */
         const char *secret_file;
         const char *id;
-        uint64_t timeout_ms;
         int as_json;
-        int dry_run;
         int rotate;
-} args = {.timeout_ms = HTTP_CLIENT_TIMEOUT_MS};
+} args;
 
-static int
-has_event(const char *kind)
-{
-        for (size_t i = 0; i < args.n_events; i++) {
-                if (strcmp(args.events[i], kind) == 0)
-                        return 1;
-        }
-        return 0;
-}
-
-/* Read a list of kinds, or `*` alone. Returns 0, or -1 with the reason. */
+/* Read a list of kinds. The service knows which there are. Returns 0, or -1 with the reason. */
 static int
 parse_events(const char *text, struct error *error)
 {
-        char *list = mem_strdup(text), *rest = list, *kind;
-        int result = args.n_events > 0 ? error_set(error, "is repeated; give one list") : 0;
+        char *list = mem_strdup(text), *rest = list, *array;
+        struct json_writer *json = json_new(0);
+        size_t len;
 
-        while (result == 0 && (kind = strsep(&rest, ",")) != NULL) {
-                size_t len;
-
-                kind += strspn(kind, " ");
-                len = strcspn(kind, " ");
-                if (len == 0 || kind[len + strspn(kind + len, " ")] != '\0') {
-                        result = error_set(error, "takes kinds, separated by commas, or '*' for all");
-                        continue;
-                }
-                kind[len] = '\0';
-                if (has_event(kind))
-                        continue;
-                args.events = mem_resize(args.events, args.n_events + 1, sizeof(*args.events));
-                args.events[args.n_events++] = mem_strdup(kind);
-        }
-        if (result == 0 && args.n_events > 1 && has_event("*"))
-                result = error_set(error, "'*' means every event and cannot be combined");
+        json_open_array(json, NULL);
+        for (const char *kind; (kind = strsep(&rest, ",")) != NULL;)
+                json_member(json, NULL, kind);
+        json_close_array(json);
+        array = json_take(json, &len);
+        json_tree_free(args.events); /* of the same option before */
+        args.events = json_tree_parse(array, len, error);
+        free(array);
         free(list);
-        return result;
+        return args.events == NULL ? -1 : 0;
 }
 
 /* Print why a request has failed. Returns the exit status. */
@@ -87,8 +64,8 @@ write_payload(const char *secret, size_t secret_len)
         json_open_object(json, NULL);
         json_member(json, "url", args.url);
         json_open_array(json, "events");
-        for (size_t i = 0; i < args.n_events; i++)
-                json_member(json, NULL, args.events[i]);
+        for (const struct json_value *each = args.events->first; each != NULL; each = each->next)
+                json_tree_write(json, each);
         json_close_array(json);
         json_string(json, "secret", secret, secret_len);
         json_close_object(json);
@@ -105,8 +82,6 @@ make_payload(int *status)
 
         if (secret == NULL)
                 *status = command_fail(source_choice_secret_status(args.secret_file), "%s", error.text);
-        else if (!text_is_utf8(args.url, strlen(args.url)))
-                *status = command_fail(EX_USAGE, "--url is not UTF-8");
         else if (!text_is_utf8(secret, len))
                 *status = command_fail(EX_DATAERR, "the secret in %s is not UTF-8, as JSON requires",
                                        args.secret_file);
@@ -116,29 +91,14 @@ make_payload(int *status)
         return payload;
 }
 
-/* Print a webhook on one line, after what was done with it. */
-static void
-print_webhook(const char *done, const struct registered_webhook *webhook)
-{
-        char *text = webhook_describe(webhook);
-
-        fputs(done, stdout);
-        text_print(stdout, text, strlen(text));
-        putchar('\n');
-        free(text);
-}
-
 static void
 print_list_json(const struct webhooks *webhooks)
 {
         struct json_writer *json = json_new(1);
 
         json_open_array(json, NULL);
-        for (size_t i = 0; i < webhooks->n; i++) {
-                json_open_object(json, NULL);
-                webhook_put_members(json, &webhooks->items[i]);
-                json_close_object(json);
-        }
+        for (size_t i = 0; i < webhooks->n; i++)
+                webhook_put(json, &webhooks->items[i]);
         json_close_array(json);
         json_print(json);
 }
@@ -155,7 +115,7 @@ list(struct service *service)
         else if (args.as_json)
                 print_list_json(&webhooks);
         for (size_t i = 0; i < webhooks.n && status == 0 && !args.as_json; i++)
-                print_webhook("", &webhooks.items[i]);
+                webhook_print("", &webhooks.items[i]);
         webhook_list_clear(&webhooks);
         return status;
 }
@@ -164,35 +124,47 @@ list(struct service *service)
 static struct registered_webhook
 described_webhook(const char *id)
 {
-        return (struct registered_webhook){.id = (char *)(uintptr_t)id,
-                                           .url = (char *)(uintptr_t)args.url,
-                                           .events = args.events,
-                                           .n_events = args.n_events};
+        return (struct registered_webhook){.id = id, .url = args.url, .events = args.events};
 }
 
+/*
+ * Register the webhook, and print it. Returns 0 with its ID, which the caller frees, or NULL if the service
+ * names none; or an exit status after printing why.
+ */
 static int
-add(struct service *service)
+register_webhook(struct service *service, char **id)
 {
-        struct registered_webhook added, shown;
+        struct registered_webhook added;
         struct service_failure failure;
         struct json_value *answer;
         int status;
         char *payload = make_payload(&status);
 
+        *id = NULL;
         if (payload == NULL)
                 return status;
         status = service_request(service, "POST", "/webhooks", payload, &answer, &failure);
         secrets_free(payload, strlen(payload));
-        if (status != 0 && service_may_have_done(&failure))
+        if (status != 0 && failure.may_be_done)
                 failure.remedy = "it may have been registered: see gatepost subscriptions list";
         if (status != 0)
                 return fail(status, &failure);
-        webhook_read_added(answer, &added);
-        shown = described_webhook(added.id == NULL ? "(unknown ID)" : added.id);
-        print_webhook("added ", &shown);
-        webhook_clear(&added);
+        if (webhook_id_in(answer) != NULL)
+                *id = mem_strdup(webhook_id_in(answer));
+        added = described_webhook(*id == NULL ? "(unknown ID)" : *id);
+        webhook_print("added ", &added);
         json_tree_free(answer);
         return 0;
+}
+
+static int
+add(struct service *service)
+{
+        char *id;
+        int status = register_webhook(service, &id);
+
+        free(id);
+        return status;
 }
 
 static int
@@ -202,51 +174,86 @@ remove_one(struct service *service)
         int status = webhook_remove(service, args.id, &failure);
 
         if (status == EX_NOINPUT)
-                return command_fail(status, "the service has no webhook %s; see gatepost subscriptions list",
-                                    args.id);
+                failure.remedy = "gatepost subscriptions list shows the IDs";
         if (status != 0)
                 return fail(status, &failure);
         printf("removed %s\n", args.id);
         return 0;
 }
 
-static void
-print_ensured(const struct webhook_ensure *ensure)
+/*
+ * Find the webhook that has the wanted URL and events. NULL: there is none, or several, of which only one may
+ * have the present secret.
+ */
+static const struct registered_webhook *
+find_right(const struct webhooks *webhooks)
 {
-        const char *done = ensure->was_updated ? "updated " : ensure->was_added ? "added " : "is right: ";
-        const struct registered_webhook wanted = described_webhook("a new one:");
+        const struct registered_webhook *right = NULL;
+        size_t n = 0;
 
-        if (ensure->kept != NULL)
-                print_webhook(done, ensure->kept);
-        else if (ensure->is_dry)
-                print_webhook("would add ", &wanted);
-        for (size_t i = 0; i < (ensure->is_dry ? ensure->n_old : ensure->n_removed); i++)
-                print_webhook(ensure->is_dry ? "would remove " : "removed ", ensure->old[i]);
+        for (size_t i = 0; i < webhooks->n; i++) {
+                const struct registered_webhook *webhook = &webhooks->items[i];
+
+                if (!webhook_same_url(webhook->url, args.url) || !webhook_has_events(webhook, args.events))
+                        continue;
+                right = webhook;
+                n++;
+        }
+        return n == 1 ? right : NULL;
+}
+
+/* Remove all webhooks at the URL but the one with this ID. Returns an exit status. */
+static int
+remove_others(struct service *service, const struct webhooks *webhooks, const char *kept)
+{
+        struct service_failure failure;
+        int status = 0;
+
+        for (size_t i = 0; i < webhooks->n && status == 0; i++) {
+                const struct registered_webhook *webhook = &webhooks->items[i];
+
+                if (!webhook_same_url(webhook->url, args.url) || strcmp(webhook->id, kept) == 0)
+                        continue;
+                status = webhook_remove(service, webhook->id, &failure);
+                if (status == EX_NOINPUT)
+                        status = 0; /* somebody else has removed it */
+                if (status == 0)
+                        webhook_print("removed ", webhook);
+        }
+        return status == 0 ? 0 : fail(status, &failure);
+}
+
+/* Make the wanted webhook the only one at its URL. The old ones are removed last, so no event is missed. */
+static int
+replace(struct service *service, const struct webhooks *webhooks)
+{
+        const struct registered_webhook *right = args.rotate ? NULL : find_right(webhooks);
+        char *id = NULL;
+        int status = 0;
+
+        if (right != NULL) {
+                webhook_print("is right: ", right);
+                return remove_others(service, webhooks, right->id);
+        }
+        status = register_webhook(service, &id);
+        if (status == 0 && id == NULL)
+                status = command_fail(EX_DATAERR, "the service names no ID of the new webhook; if the list "
+                                                  "has old ones at the URL, remove them");
+        else if (status == 0)
+                status = remove_others(service, webhooks, id);
+        free(id);
+        return status;
 }
 
 static int
 ensure(struct service *service)
 {
-        struct webhook_ensure ensure = {.service = service,
-                                        .url = args.url,
-                                        .events = args.events,
-                                        .n_events = args.n_events,
-                                        .rotates = args.rotate,
-                                        .is_dry = args.dry_run};
+        struct webhooks webhooks;
         struct service_failure failure;
-        int status;
-        char *payload = make_payload(&status);
+        int status = webhook_list(service, &webhooks, &failure);
 
-        if (payload == NULL)
-                return status;
-        ensure.payload = payload;
-        status = webhook_ensure(&ensure, &failure);
-        secrets_free(payload, strlen(payload));
-        if (status == 0 || ensure.kept != NULL)
-                print_ensured(&ensure);
-        if (status != 0)
-                (void)fail(status, &failure);
-        webhook_ensure_clear(&ensure);
+        status = status == 0 ? replace(service, &webhooks) : fail(status, &failure);
+        webhook_list_clear(&webhooks);
         return status;
 }
 
@@ -255,11 +262,11 @@ static int
 with_service(const struct config *config, int (*action)(struct service *service))
 {
         struct error error;
+        struct service *service = service_open(config, &error);
         int status;
-        struct service *service = service_open(config, args.timeout_ms, &status, &error);
 
         if (service == NULL)
-                return command_fail(status, "%s", error.text);
+                return command_fail(EX_CONFIG, "%s", error.text);
         status = action(service);
         service_close(service);
         return status;
@@ -292,24 +299,20 @@ run_ensure(const struct config *config)
 static int
 check_id(struct error *error)
 {
-        return *args.id == '\0' ? error_set(error, "needs an ID, as gatepost subscriptions list shows it")
-                                : 0;
+        /* Dots would be resolved on the way, as a path to something else than a webhook. */
+        return args.id[strspn(args.id, ".")] == '\0' ? error_set(error, "'%s' is not an ID", args.id) : 0;
 }
 
 /* clang-format off */
 #define WEBHOOK_OPTIONS \
     {"url", "URL", "let the service deliver to this URL", .is_required = 1, .text = &args.url}, \
     {"events", "LIST", "subscribe to these kinds, separated by commas, or '*' for all", .is_required = 1, \
-     .text = &args.list, .parse = parse_events}, \
+     .text = &args.kinds, .parse = parse_events}, \
     {"secret-file", "FILE", "use the signing secret in this file", .is_required = 1, \
      .text = &args.secret_file}
-#define TIMEOUT_OPTION \
-    {"timeout", "TIME", "end each call of the service after this time (default: 10s)", \
-     .duration_ms = &args.timeout_ms, .min = 1, .max = 600000}
 /* clang-format on */
 
-static const struct command_option list_options[] = {{"json", NULL, "print JSON", .flag = &args.as_json},
-                                                     TIMEOUT_OPTION};
+static const struct command_option list_options[] = {{"json", NULL, "print JSON", .flag = &args.as_json}};
 
 const struct command subscriptions_list_command = {
     .name = "subscriptions list",
@@ -318,7 +321,7 @@ const struct command subscriptions_list_command = {
     COMMAND_OPTIONS(list_options),
 };
 
-static const struct command_option add_options[] = {WEBHOOK_OPTIONS, TIMEOUT_OPTION};
+static const struct command_option add_options[] = {WEBHOOK_OPTIONS};
 
 const struct command subscriptions_add_command = {
     .name = "subscriptions add",
@@ -329,7 +332,6 @@ const struct command subscriptions_add_command = {
 
 static const struct command_option remove_options[] = {
     {NULL, "ID", "remove this webhook; gatepost subscriptions list shows the IDs", .text = &args.id},
-    TIMEOUT_OPTION,
 };
 
 const struct command subscriptions_remove_command = {
@@ -343,8 +345,6 @@ const struct command subscriptions_remove_command = {
 static const struct command_option ensure_options[] = {
     WEBHOOK_OPTIONS,
     {"rotate", NULL, "replace it even if it is right, because the secret has changed", .flag = &args.rotate},
-    {"dry-run", NULL, "only print what would be done", .flag = &args.dry_run},
-    TIMEOUT_OPTION,
 };
 
 const struct command subscriptions_ensure_command = {

@@ -10,7 +10,7 @@ from config import Config
 from daemon import ENVIRONMENT, assert_no_sanitizer_report
 from authority import Authority
 from bad_certificates import BAD_CERTIFICATES, service_with_a_bad_certificate
-from fake_service import FakeService, answers, fails, resets, stalls
+from fake_service import FakeService, answers, fails, resets
 from installation import BUILD
 from sandbox import Sandbox
 from signing import SECRET
@@ -84,7 +84,8 @@ def test_webhook_is_added_listed_and_removed(client, sandbox):
     assert client.json("list") == [webhook] and client.run("list").stdout == f"{id} {URL} {KINDS}\n"
     assert client.run("remove", id).stdout == f"removed {id}\n"
     assert sandbox.webhooks() == []
-    assert f"no webhook {id}; see gatepost subscriptions list" in client.run("remove", id, expect=EX_NOINPUT).stderr
+    done = client.run("remove", id, expect=EX_NOINPUT)
+    assert "the service answers 404 " in done.stderr and "remedy: gatepost subscriptions list shows the IDs" in done.stderr
 
 
 def test_password_in_a_url_is_sent_but_not_shown(fake, service):
@@ -100,7 +101,7 @@ def test_password_in_a_url_is_sent_but_not_shown(fake, service):
 
 
 def test_request_to_the_service_has_url_events_and_key(fake, service):
-    fake.add("--url", "https://gateway.example/h\u00f6ok?a=b&c", events=" invoice.accepted , x.y,invoice.accepted")
+    fake.add("--url", "https://gateway.example/h\u00f6ok?a=b&c", events="invoice.accepted,x.y")
     assert service.webhooks == [{"id": "w1", "url": "https://gateway.example/h\u00f6ok?a=b&c",
                                  "events": ["invoice.accepted", "x.y"]}]
     headers = {name.lower(): value for name, value in service.headers[0].items()}
@@ -108,12 +109,6 @@ def test_request_to_the_service_has_url_events_and_key(fake, service):
     assert headers["user-agent"].startswith("gatepost/")
     fake.run("remove", "a/b ?#%\u00e9..", expect=EX_NOINPUT)
     assert service.calls == [("POST", "/v1/webhooks"), ("DELETE", "/v1/webhooks/a%2Fb%20%3F%23%25%C3%A9..")]
-
-
-@pytest.mark.parametrize("dots", [".", ".."])
-def test_dots_are_refused_as_an_id(fake, service, dots):
-    assert "is not an ID" in fake.run("remove", dots, expect=EX_DATAERR).stderr
-    assert service.calls == []
 
 
 def test_secret_is_sent_to_the_service(fake, service):
@@ -145,7 +140,7 @@ def test_every_status_has_its_exit_status(fake, service, status, expect, remedy)
                                        "violations": [{"field": "lines[0].taxCode", "message": "is no code"}]}}
     service.faults = [answers(status, envelope, headers=[("location", "http://127.0.0.1:9/")])]
     first, *more = fake.add(expect=expect).stderr.splitlines()
-    assert first == f"gatepost subscriptions add: the service answers {status} THE_CODE: its words; lines[0].taxCode: is no code; request id r-1"
+    assert first == f"gatepost subscriptions add: the service answers {status} THE_CODE: its words; request id r-1; lines[0].taxCode: is no code"
     assert [line.startswith("    remedy: ") and remedy in line for line in more] == ([True] if remedy else [])
     assert service.calls == [("POST", "/v1/webhooks")]
 
@@ -156,7 +151,7 @@ def test_control_characters_in_answers_are_escaped(fake, service):
                                               "violations": [{"field": nasty, "message": nasty}] * 200}})]
     done = fake.add(expect=EX_DATAERR)
     assert "a\\x1b[2J\\x0d\\x0a\\xc2\\x9b31m\\x07xxx" in done.stderr
-    assert not set(done.stderr) & set("\x1b\x07\r\u009b") and len(done.stderr) < 2000
+    assert not set(done.stderr) & set("\x1b\x07\r\u009b") and done.stderr.count("\n") == 1
     service.webhooks = [{"id": nasty, "url": nasty, "events": [nasty]}]
     assert not set(fake.run("list").stdout) & set("\x1b\x07\r\u009b")
     assert fake.json("list")[0]["id"] == nasty
@@ -185,12 +180,6 @@ def test_unreachable_service_exits_69(tmp_path):
     assert "the service cannot be reached: " in done.stderr and "check base_url" in done.stderr
 
 
-def test_slow_service_times_out(fake, service):
-    service.faults = [stalls]
-    done = fake.add("--timeout", "300ms", expect=EX_UNAVAILABLE)
-    assert "no answer within 300 ms" in done.stderr
-
-
 def test_huge_answer_is_refused(fake, service):
     service.faults = [answers(200, body=b"[" + b" " * (8 << 20) + b"]")]
     assert "longer than 1048576 bytes" in fake.run("list", expect=EX_DATAERR).stderr
@@ -201,9 +190,9 @@ def test_huge_answer_is_refused(fake, service):
     b"", b"<html>a proxy</html>", b"{}", b'{"webhooks": 7}', b"[" * 100000, b'[{"id":"w1"}]', b"[1]", b"\xff"])
 def test_invalid_list_is_refused(fake, service, body):
     service.faults = [answers(200, body=body)] * 2
-    assert "is not understood" in fake.run("list", expect=EX_DATAERR).stderr
+    assert "the service's answer " in fake.run("list", expect=EX_DATAERR).stderr
     # And `ensure` does nothing.
-    assert "is not understood" in fake.ensure(expect=EX_DATAERR).stderr
+    assert "the service's answer " in fake.ensure(expect=EX_DATAERR).stderr
     assert [method for method, _ in service.calls] == ["GET", "GET"]
 
 
@@ -214,9 +203,9 @@ def test_list_is_accepted_in_several_forms(fake, service, wrap):
 
 
 def test_registration_answer_without_an_id_is_reported(fake, service):
-    service.faults = [answers(200, body=b"")]
-    done = fake.add()
-    assert done.stdout == f"added (unknown ID) {URL} {KINDS}\n"
+    service.faults = [answers(200, body=b""), answers(200, {"ok": True, "webhook": {"id": 7}})]
+    assert fake.add().stdout == f"added (unknown ID) {URL} {KINDS}\n"
+    assert fake.add().stdout == f"added 7 {URL} {KINDS}\n"
 
 
 # Certificates
@@ -226,6 +215,8 @@ def test_certificate_of_a_trusted_authority_is_accepted(tmp_path, authority):
         client = Client(tmp_path, service.url)
         client.config["service"]["ca_file"] = authority.certificate
         assert client.json("list") == [] and len(service.calls) == 1
+        client.config["service"]["ca_file"] = "/nonexistent/ca.pem"
+        assert "/nonexistent/ca.pem" in client.run("list", expect=EX_CONFIG).stderr
 
 
 @pytest.mark.parametrize("what", BAD_CERTIFICATES)
@@ -266,46 +257,30 @@ def test_redirect_is_not_followed(fake, service):
 
 # Ensure
 
-def test_ensure_adds_a_missing_webhook_and_keeps_a_correct_one(client, sandbox):
-    done = client.ensure("--dry-run")
-    assert done.stdout == f"would add a new one: {URL} {KINDS}\n" and sandbox.webhooks() == []
-    assert client.ensure().stdout.startswith("added ")
-    (webhook,) = sandbox.webhooks()
-    assert (webhook["url"], webhook["events"]) == (URL, KINDS.split(","))
-    for events in (KINDS, "invoice.rejected,invoice.accepted"):
-        for more in ([], ["--dry-run"]):
-            assert client.ensure(*more, events=events).stdout == f"is right: {webhook['id']} {URL} {KINDS}\n"
-    assert sandbox.webhooks() == [webhook]
-
-
-def test_ensure_replaces_a_different_webhook_only(client, sandbox):
+def test_ensure_adds_a_missing_webhook_and_keeps_a_right_one(client, sandbox):
     elsewhere = sandbox.subscribe("https://gateway.example/elsewhere", ["invoice.pending"])
-    old = sandbox.subscribe(URL, ["invoice.accepted"])
-    assert client.ensure("--dry-run").stdout == f"would add a new one: {URL} {KINDS}\nwould remove {old} {URL} invoice.accepted\n"
-    assert {each["id"] for each in sandbox.webhooks()} == {elsewhere, old}
-    new = client.ensure().stdout.split()[1]
-    assert {each["id"]: each["events"] for each in sandbox.webhooks()} == {elsewhere: ["invoice.pending"], new: KINDS.split(",")}
+    assert client.ensure().stdout.startswith("added ")
+    (webhook,) = [each for each in sandbox.webhooks() if each["id"] != elsewhere]
+    assert (webhook["url"], webhook["events"]) == (URL, KINDS.split(","))
+    for events in (KINDS, "invoice.rejected,invoice.accepted,invoice.rejected"):
+        assert client.ensure(events=events).stdout == f"is right: {webhook['id']} {URL} {KINDS}\n"
+    assert [each["id"] for each in sandbox.webhooks()] == [elsewhere, webhook["id"]]
 
 
-def test_new_webhook_is_registered_before_the_old_one_is_removed(fake, service):
-    service.add({"url": URL, "events": ["*"]})
-    assert fake.ensure().stdout == f"added w2 {URL} {KINDS}\nremoved w1 {URL} *\n"
-    assert [method for method, _ in service.calls] == ["GET", "POST", "GET", "DELETE"]
+@pytest.mark.parametrize("events, options", [(["*"], ()), (["invoice.accepted"], ()), ([], ()), (KINDS.split(",") + ["x"], ()),
+                                             (KINDS.split(","), ("--rotate",))])
+def test_new_webhook_is_registered_before_the_old_one_is_removed(fake, service, events, options):
+    service.add({"url": URL, "events": events})
+    shown = " ".join(["removed w1", URL, ",".join(events)]).strip()
+    assert fake.ensure(*options).stdout == f"added w2 {URL} {KINDS}\n{shown}\n"
+    assert [method for method, _ in service.calls] == ["GET", "POST", "DELETE"]
 
 
-def test_ensure_removes_duplicates(fake, service):
-    for events in (KINDS.split(","), ["*"], KINDS.split(",")):
+def test_ensure_keeps_the_only_right_webhook(fake, service):
+    for events in (["invoice.accepted"], KINDS.split(","), ["*"]):
         service.add({"url": URL, "events": events})
-    fake.ensure()
-    assert [each["id"] for each in service.webhooks] == ["w3"]
-
-
-def test_webhook_listed_twice_is_not_removed(fake, service):
-    """As with a list that changes while it is read in pages."""
-    service.add({"url": URL, "events": KINDS.split(",")})
-    service.faults = [lambda handler: handler.reply(200, {"ok": True, "webhooks": service.webhooks * 2})]
-    fake.ensure()
-    assert [each["id"] for each in service.webhooks] == ["w1"]
+    assert fake.ensure().stdout == f"is right: w2 {URL} {KINDS}\nremoved w1 {URL} invoice.accepted\nremoved w3 {URL} *\n"
+    assert [each["id"] for each in service.webhooks] == ["w2"]
 
 
 @pytest.mark.parametrize("events, options", [(KINDS.split(","), ("--rotate",)), (["*"], ())])
@@ -316,15 +291,8 @@ def test_webhook_updated_by_registration_is_not_removed(fake, service, events, o
         handler.reply(201, {"ok": True, **service.webhooks[0]})
     service.add({"url": URL, "events": events})
     service.faults = [None, update]
-    assert fake.ensure(*options).stdout == f"updated w1 {URL} {KINDS}\n"
+    assert fake.ensure(*options).stdout == f"added w1 {URL} {KINDS}\n"
     assert [each["id"] for each in service.webhooks] == ["w1"]
-
-
-def test_rotate_replaces_a_correct_webhook(fake, service):
-    service.add({"url": URL, "events": KINDS.split(",")})
-    assert "would remove w1 " in fake.ensure("--rotate", "--dry-run").stdout
-    assert fake.ensure("--rotate").stdout == f"added w2 {URL} {KINDS}\nremoved w1 {URL} {KINDS}\n"
-    assert [each["id"] for each in service.webhooks] == ["w2"]
 
 
 def test_equivalent_urls_are_equal(fake, service):
@@ -333,7 +301,7 @@ def test_equivalent_urls_are_equal(fake, service):
     for url in (URL + "/", URL + "?a", URL.replace("https", "http"), URL.replace(".example", ".example:8443"),
                 URL.replace("gateway", "other")):
         service.webhooks = [{"id": "other", "url": url, "events": KINDS.split(",")}]
-        assert fake.ensure("--dry-run").stdout == f"would add a new one: {URL} {KINDS}\n", url
+        assert fake.ensure().stdout.startswith("added ") and len(service.webhooks) == 2, url
 
 
 @pytest.mark.parametrize("lost", ["done_but_lost", "done_but_failed"])
@@ -341,95 +309,47 @@ def test_registration_whose_answer_is_lost_is_found_by_the_next_ensure(fake, ser
     service.add({"url": URL, "events": ["*"]})
     service.faults = [None, getattr(service, lost)]
     done = fake.ensure(expect=EX_UNAVAILABLE if lost == "done_but_lost" else EX_TEMPFAIL)
-    assert "run it again: it looks first" in done.stderr and [method for method, _ in service.calls] == ["GET", "POST"]
+    assert "may have been registered" in done.stderr and [method for method, _ in service.calls] == ["GET", "POST"]
     assert fake.ensure().stdout == f"is right: w2 {URL} {KINDS}\nremoved w1 {URL} *\n"
     assert [each["id"] for each in service.webhooks] == ["w2"]
 
 
-def test_interrupted_rotation_keeps_the_newer_webhook(fake, service):
-    def older(handler):
-        service.webhooks[0]["createdAt"] = "2026-11-21T03:04:06.000Z"
-        service.usual(handler)
-        service.webhooks.insert(0, service.webhooks.pop() | {"createdAt": "2026-11-21T03:04:06.500Z"})
+def test_interrupted_rotation_is_completed_by_any_ensure(fake, service):
+    """Either of two equal webhooks may have the old secret, so both are replaced."""
     service.add({"url": URL, "events": KINDS.split(",")})
-    service.faults = [None, older, None, fails]
-    done = fake.ensure("--rotate", expect=EX_TEMPFAIL)
-    assert "run it again with --rotate" in done.stderr and done.stdout.startswith("added w2 ")
-    assert fake.ensure().stdout.startswith("is right: w2 ")
-    assert [each["id"] for each in service.webhooks] == ["w2"]
+    service.faults = [None, None, fails]
+    assert fake.ensure("--rotate", expect=EX_TEMPFAIL).stdout.startswith("added w2 ")
+    assert [each["id"] for each in service.webhooks] == ["w1", "w2"]
+    assert fake.ensure().stdout.startswith("added w3 ")
+    assert [each["id"] for each in service.webhooks] == ["w3"]
 
 
 def test_old_webhook_is_kept_if_registration_fails(fake, service):
     service.add({"url": URL, "events": ["*"]})
     service.faults = [None, answers(422)]
-    fake.ensure(expect=EX_DATAERR)
-    # Nor if the service claims to have registered it but does not list it.
-    service.faults = [None, answers(201, {"id": "w9"})]
-    done = fake.ensure(expect=EX_DATAERR)
-    assert "nothing was removed" in done.stderr and [each["id"] for each in service.webhooks] == ["w1"]
+    assert fake.ensure(expect=EX_DATAERR).stdout == ""
+    # Nor is it removed if it may be the one that the service has registered.
+    service.faults = [None, answers(201, {"ok": True})]
+    assert "the service names no ID" in fake.ensure(expect=EX_DATAERR).stderr
+    assert [each["id"] for each in service.webhooks] == ["w1"]
 
 
 def test_failed_removal_is_repeated_by_the_next_ensure(fake, service):
     service.add({"url": URL, "events": ["*"]})
-    service.faults = [None, None, None, answers(403)]
-    done = fake.ensure(expect=EX_NOPERM)
-    assert "run it again, to remove" in done.stderr and done.stdout == f"added w2 {URL} {KINDS}\n"
+    service.faults = [None, None, answers(403)]
+    assert fake.ensure(expect=EX_NOPERM).stdout == f"added w2 {URL} {KINDS}\n"
     assert fake.ensure().stdout == f"is right: w2 {URL} {KINDS}\nremoved w1 {URL} *\n"
 
 
-def rewriting(service, rewrite):
-    """Make the service show new webhooks as changed by rewrite()."""
-    add = service.add
-
-    def rewritten(payload):
-        webhook = add(payload)
-        shown = {name: value for name, value in (webhook | rewrite(webhook)).items() if value is not None}
-        webhook.clear()
-        webhook.update(shown)
-        return webhook
-    service.add = rewritten
-
-
-@pytest.mark.parametrize("rewrite", [lambda events: sorted(events, reverse=True), lambda events: events * 2,
-                                     lambda events: sorted(set(events))])
-def test_events_are_compared_as_a_set(fake, service, rewrite):
-    rewriting(service, lambda webhook: {"events": rewrite(webhook["events"])})
-    events = "invoice.pending,invoice.accepted,invoice.rejected,invoice.accepted"
-    done = fake.ensure(events=events)
-    assert done.stdout.startswith("added w1 ") and done.stderr == ""
-    for _ in range(2):
-        done = fake.ensure(events=events)
-        assert done.stdout.startswith("is right: w1 ") and done.stderr == ""
-    assert [method for method, _ in service.calls].count("POST") == 1 and len(service.webhooks) == 1
-
-
-@pytest.mark.parametrize("shows", [{"events": ["invoice.accepted", "invoice.pending"]}, {"events": []},
-                                   {"url": "https://gateway.example:8443/elsewhere"}])
-def test_webhook_shown_differently_is_removed_again(fake, service, shows):
-    """The old one stays, and repeating it accumulates none."""
-    service.add({"url": URL, "events": ["invoice.accepted"]})
-    rewriting(service, lambda webhook: shows)
-    for number in (2, 3):
-        done = fake.ensure(events="*", expect=EX_DATAERR)
-        shown = f"w{number} {shows.get('url', URL)} {','.join(shows.get('events', '*'))}"
-        assert done.stdout == "" and f"shows the webhook differently than requested, so it was removed again: {shown}" in done.stderr
-        assert [each["id"] for each in service.webhooks] == ["w1"]
+def test_webhook_removed_by_somebody_else_is_no_failure(fake, service):
+    service.add({"url": URL, "events": ["*"]})
+    service.faults = [None, None, answers(404)]
+    assert fake.ensure().stdout == f"added w2 {URL} {KINDS}\nremoved w1 {URL} *\n"
 
 
 def test_webhook_shown_without_events_is_assumed_right(fake, service):
-    rewriting(service, lambda webhook: {"events": None})
-    assert fake.ensure(events="*").stdout.startswith("added w1 ")
-    assert fake.ensure().stdout.startswith("is right: w1 ")
-    assert fake.ensure("--rotate").stdout.startswith("added w2 ")
-    assert [each["id"] for each in service.webhooks] == ["w2"]
-
-
-def test_registration_without_an_id_is_found_in_the_list(fake, service):
-    def silent(handler):
-        service.add(handler.payload)
-        handler.reply(201, {"ok": True})
-    service.faults = [None, silent]
-    assert fake.ensure(events="*").stdout.startswith("added w1 ")
+    service.webhooks = [{"id": "w1", "url": URL}]
+    assert fake.ensure(events="*").stdout == f"is right: w1 {URL}\n"
 
 
 # Arguments, secrets
@@ -437,14 +357,9 @@ def test_registration_without_an_id_is_found_in_the_list(fake, service):
 @pytest.mark.parametrize("arguments, text", [
     (["add"], "needs --url URL"), (["ensure", "--url", URL], "needs --events LIST"),
     (["add", "--url", URL, "--events", "a"], "needs --secret-file FILE"),
-    (["add", "--url", URL, "--events", "", "--secret-file", "f"], "--events: takes kinds"),
-    (["add", "--url", URL, "--events", "a,,b", "--secret-file", "f"], "--events: takes kinds"),
-    (["add", "--url", URL, "--events", "a b", "--secret-file", "f"], "--events: takes kinds"),
-    (["add", "--url", URL, "--events", "*,a", "--secret-file", "f"], "cannot be combined"),
-    (["add", "--url", URL, "--events", "a", "--events", "b", "--secret-file", "f"], "is repeated"),
-    (["add", "--dry-run"], "unknown option --dry-run"), (["list", "--url", URL], "unknown option --url"),
+    (["list", "--url", URL], "unknown option --url"),
     (["list", "x"], "unexpected argument 'x'"),
-    (["list", "--timeout", "5"], "--timeout"), (["remove"], "needs ID"), (["remove", ""], "needs an ID"),
+    (["remove"], "needs ID"), *((["remove", id], f"'{id}' is not an ID") for id in ("", ".", "..")),
     (["remove", "a", "b"], "unexpected argument 'b'"), ([], "missing command")])
 def test_wrong_usage_exits_64_with_the_reason(tmp_path, arguments, text):
     done = Client(tmp_path, "http://127.0.0.1:9/v1").run(*arguments, expect=EX_USAGE)
@@ -459,7 +374,7 @@ def test_invalid_secret_file_is_refused(fake, service):
         assert text in fake.add(expect=expect).stderr
     fake.secret_file = pathlib.Path("/nonexistent")
     assert "No such file" in fake.ensure(expect=EX_NOINPUT).stderr
-    assert service.calls == []
+    assert service.webhooks == []
 
 
 def test_missing_or_invalid_service_options_exit_78(fake, service):
@@ -474,9 +389,7 @@ def test_missing_or_invalid_service_options_exit_78(fake, service):
     assert fake.json("list") == []
     del options["base_url"]
     assert "base_url" in fake.run("list", expect=EX_CONFIG).stderr
-    options |= {"base_url": service.url + "//", "ca_file": "/nonexistent/ca.pem"}
-    assert "ca_file" in fake.run("list", expect=EX_CONFIG).stderr
-    del options["ca_file"]
+    options["base_url"] = service.url + "//"
     assert fake.json("list") == [] and {path for _, path in service.calls} == {"/v1/webhooks"}
 
 

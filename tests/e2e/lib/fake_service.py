@@ -6,7 +6,6 @@ import socket
 import ssl
 import struct
 import threading
-import time
 
 
 class FakeService:
@@ -116,12 +115,6 @@ def fails(handler):
 
 def resets(handler):
     handler.reset()
-
-
-def stalls(handler):
-    """Answer after all clients have timed out."""
-    time.sleep(8)
-    handler.reply(200, [])
 
 
 def answers(status, payload=None, **options):
