@@ -42,6 +42,8 @@ open_checked(const char *path, struct stat *st, struct error *error)
 {
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), result;
 
+        if (fd < 0 && secrets_check_path(path, error) != 0)
+                return -1;
         if (fd < 0)
                 return error_set(error, "cannot open %s: %s", path, strerror(errno));
         if (fstat(fd, st) != 0)

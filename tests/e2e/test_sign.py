@@ -90,7 +90,7 @@ def test_unreadable_files_are_reported(offline, config, tmp_path):
     loose = config.secret_file("loose", SECRET, 0o644)
     for arguments, message, status in ((["no-such-file"], "no-such-file: No such file", EX_NOINPUT),
                                     ([tmp_path], "Is a directory", EX_NOINPUT),
-                                    ([*own, "no-such-secret", "-"], "cannot open no-such-secret", EX_NOINPUT),
+                                    ([*own, "/no-such-secret", "-"], "cannot open /no-such-secret", EX_NOINPUT),
                                     ([*own, loose, "-"], "others can read it", EX_DATAERR)):
         done = offline.gatepost("sign", *map(str, arguments), config=config)
         assert (done.returncode, done.stdout) == (status, "") and message in done.stderr

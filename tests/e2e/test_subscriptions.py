@@ -368,7 +368,7 @@ def test_wrong_usage_exits_64_with_the_reason(tmp_path, arguments, text):
 
 def test_invalid_secret_file_is_refused(fake, service):
     for content, mode, expect, text in ((b"short", 0o600, EX_DATAERR, "shorter than 16"),
-                                        (b"long enough, but open to all", 0o644, EX_DATAERR, "chmod o="),
+                                        (b"long enough, but open to all", 0o644, EX_DATAERR, "others can read it"),
                                         (b"\xff\xfe not UTF-8, but long enough", 0o600, EX_DATAERR, "not UTF-8")):
         fake.secret_file = fake.config.secret_file("bad", content, mode)
         assert text in fake.add(expect=expect).stderr
