@@ -3,27 +3,17 @@
 
 #include <stddef.h>
 
+#include "base/compiler.h"
 #include "config/config.h"
-#include "model/delivery_check.h"
-
-#define DIAGNOSIS_MAX_CAUSES 4
-#define DIAGNOSIS_CAUSE_SIZE 256
-
-/* Clauses that together explain why a delivery is refused. */
-struct diagnosis {
-        char causes[DIAGNOSIS_MAX_CAUSES][DIAGNOSIS_CAUSE_SIZE];
-        size_t n_causes;
-};
+#include "model/delivery.h"
 
 /**
- * diagnosis_find(config, source, delivery, diagnosis):
- * Find out why the signature of a delivery to a source does not match, by a few fixed trials. A cause is
- * added only if the signature matches with it. Returns whether one was found.
+ * diagnosis_find(config, source, delivery, body, len):
+ * Find out why the signature of a delivery to a source does not match, by a few fixed trials: the signature
+ * matches with the cause that is returned. Return a clause, which the caller frees, or NULL if no trial
+ * succeeds.
  */
-int diagnosis_find(const struct config *config, const struct config_source *source,
-                   const struct delivery_subject *delivery, struct diagnosis *diagnosis);
-
-/* Add a cause. */
-void diagnosis_add(struct diagnosis *diagnosis, const char *format, ...) PRINTF_LIKE(2, 3);
+char *diagnosis_find(const struct config *config, const struct config_source *source,
+                     const struct delivery *delivery, const char *body, size_t len) MUST_CHECK;
 
 #endif
