@@ -209,14 +209,12 @@ on_signal(evutil_socket_t fd, short what, void *arg)
         while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
                 if (info.ssi_signo == SIGHUP)
                         reload(daemon);
-                else if (info.ssi_signo == SIGUSR1)
-                        parts_log_status(&daemon->parts);
                 else
                         stop(daemon, info.ssi_signo);
         }
 }
 
-static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
 
 static void
 list_signals(sigset_t *set)

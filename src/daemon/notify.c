@@ -79,12 +79,6 @@ notify_open(struct notify *notify)
         (void)unsetenv("WATCHDOG_PID");
 }
 
-int
-notify_is_wanted(const struct notify *notify)
-{
-        return notify->fd >= 0;
-}
-
 static void
 log_failure(int reason)
 {

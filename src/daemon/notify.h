@@ -23,9 +23,6 @@ struct notify {
  */
 void notify_open(struct notify *notify);
 
-/* Return whether a service manager wants notifications. */
-int notify_is_wanted(const struct notify *notify);
-
 /*
  * Send assignments, one a line, such as "READY=1\nSTATUS=receiving". Blocks for at most a second. Failures
  * are logged, at most once a second.

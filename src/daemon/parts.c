@@ -75,11 +75,7 @@ int
 parts_open(struct parts *parts, const struct config *config, const struct activation *activation,
            struct event_base *base, void (*changed)(void *arg), void *arg, struct error *error)
 {
-        *parts = (struct parts){.config = config,
-                                .activation = activation,
-                                .current = current_new(config),
-                                .started_ms = clock_monotonic_ms(),
-                                .applied_ms = clock_now_ms()};
+        *parts = (struct parts){.config = config, .activation = activation, .current = current_new(config)};
         if (open_embedded(parts, error) != 0)
                 return -1;
         parts->metrics = metrics_new(config);
@@ -146,73 +142,6 @@ parts_can_serve(const struct parts *parts)
 
         return parts->receiver != NULL ? receiver_is_ready(parts->receiver, reason)
                                        : router_is_ready(parts->router, reason);
-}
-
-void
-parts_describe(const struct parts *parts, char *text, size_t size)
-{
-        char health[HEALTH_MAX_PARTS * (HEALTH_REASON_SIZE + 32)], remark[HEALTH_REASON_SIZE] = "";
-        int len, is_ready = health_check_line(&parts->health, health, sizeof(health));
-
-        if (!is_ready)
-                len = snprintf(text, size, "not ready: %s", health);
-        else
-                len = snprintf(text, size, "%s",
-                               parts->router == NULL     ? "receiving"
-                               : parts->receiver == NULL ? "routing"
-                                                         : "receiving and routing");
-        if (parts->receiver != NULL && (size_t)len < size)
-                len += snprintf(text + len, size - (size_t)len, "; %" PRIu64 " accepted",
-                                metrics_accepted(parts->metrics));
-        if (parts->router != NULL && (size_t)len < size)
-                len +=
-                    snprintf(text + len, size - (size_t)len, "%s lag %" PRIu64,
-                             parts->receiver != NULL ? "," : ";", metrics_get(parts->metrics, METRICS_LAG));
-        if (is_ready && parts->receiver != NULL && (size_t)len < size &&
-            receiver_is_ready(parts->receiver, remark) && *remark != '\0')
-                (void)snprintf(text + len, size - (size_t)len, "; receiver: %s", remark);
-}
-
-static void
-log_process(const struct parts *parts)
-{
-        char applied[CLOCK_RFC3339_SIZE];
-
-        log_notice("status of process uptime_s=%" PRId64 " descriptors=%ld generation=%" PRIu64
-                   " configured=%s last_reload=%s",
-                   (clock_monotonic_ms() - parts->started_ms) / 1000, metrics_open_descriptors(),
-                   parts->n_reloads + 1, clock_format_ms(parts->applied_ms, applied),
-                   parts->reload_failed ? "refused" : "done");
-}
-
-static void
-log_kafka(const struct parts *parts)
-{
-        static const char *const names[] = {[PROBE_STARTING] = "starting",
-                                            [PROBE_REFUSED] = "refused",
-                                            [PROBE_REACHABLE] = "reachable",
-                                            [PROBE_AWAY] = "away",
-                                            [PROBE_GONE] = "deliveries-deleted"};
-        struct brokers brokers;
-        size_t n_up = 0;
-
-        probe_brokers(parts->probe, &brokers);
-        for (size_t i = 0; i < brokers.n; i++)
-                n_up += brokers.items[i].is_up != 0;
-        log_notice("status of kafka state=%s brokers=%zu up=%zu", names[probe_state(parts->probe)], brokers.n,
-                   n_up);
-}
-
-void
-parts_log_status(const struct parts *parts)
-{
-        log_process(parts);
-        health_log(&parts->health);
-        log_kafka(parts);
-        if (parts->receiver != NULL)
-                receiver_log_status(parts->receiver);
-        if (parts->router != NULL)
-                router_log_status(parts->router);
 }
 
 void
@@ -286,7 +215,6 @@ apply(struct parts *parts, const struct config *next)
         if (parts->receiver != NULL)
                 receiver_reload(parts->receiver);
         parts->n_reloads++;
-        parts->applied_ms = clock_now_ms();
         log_notice("configuration reloaded sources=%zu generation=%" PRIu64 " file=%s", next->n_sources,
                    parts->n_reloads + 1, log_quote(next->file, file));
         reload_log_certificate(next);
@@ -309,14 +237,14 @@ parts_end_reload(struct parts *parts)
 {
         const struct config *next = reload_end(&parts->reload);
         struct error *error = &parts->reload.error;
+        int is_applied = next != NULL && prepare(parts, next, error) == 0;
 
-        parts->reload_failed = next == NULL || prepare(parts, next, error) != 0;
-        if (!parts->reload_failed) {
+        if (is_applied) {
                 apply(parts, next);
         } else {
                 metrics_refuse_reload(parts->metrics, parts->reload.begun_s, error->text);
                 reload_log_failed(parts->config, error->text);
         }
         config_free(next);
-        return !parts->reload_failed;
+        return is_applied;
 }

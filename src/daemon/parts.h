@@ -32,10 +32,7 @@ struct parts {
         struct router *router;     /* NULL without the role */
         struct admin *admin;       /* NULL: off */
         struct reload reload;
-        int64_t started_ms;          /* monotonic */
         uint64_t n_reloads;          /* successful ones */
-        int64_t applied_ms;          /* when a configuration was last applied, since the epoch */
-        int reload_failed;           /* the last one */
         int64_t receiver_stopped_ms; /* monotonic; 0: the receiver runs, or was not asked to stop */
 };
 
@@ -79,12 +76,6 @@ int parts_are_alive(const struct parts *parts, int64_t limit_ms, char reason[HEA
  * reads.
  */
 int parts_can_serve(const struct parts *parts);
-
-/* Describe the state of the parts in one line. */
-void parts_describe(const struct parts *parts, char *text, size_t size);
-
-/* Log the state of the process and of each part. The threads of the parts log theirs a moment later. */
-void parts_log_status(const struct parts *parts);
 
 /*
  * Pass on changes from other threads. Return 0, or the exit status (sysexits.h) of a part that has failed and

@@ -8,10 +8,8 @@
 #include "base/log.h"
 
 #define TICK_MS 1000
-#define STATUS_INTERVAL_MS 2000
 /* How long the start waits for the parts to work; below TimeoutStartSec, which is 90 s by default. */
 #define START_WAIT_MS 15000
-#define EXTEND_INTERVAL_MS 5000
 #define EXTEND_US 30000000
 /* Without a watchdog. With one, it is half of the time after which the watchdog would act. */
 #define DEFAULT_STALL_MS 30000
@@ -60,69 +58,36 @@ check_progress(struct systemd *systemd, const struct parts *parts)
         return !is_stalled;
 }
 
+/* Send the state of the parts, with these assignments, or when it has changed. */
 static void
-send_status(struct systemd *systemd, const char *status)
+send_state(struct systemd *systemd, const struct parts *parts, const char *assignments)
 {
-        int64_t now = clock_monotonic_ms();
+        char status[SYSTEMD_STATUS_SIZE];
 
-        if (strcmp(status, systemd->status) == 0 ||
-            (systemd->status_ms != 0 && now - systemd->status_ms < STATUS_INTERVAL_MS))
+        (void)health_check_line(&parts->health, status, sizeof(status));
+        if (systemd->reload_failed)
+                (void)snprintf(status + strlen(status), sizeof(status) - strlen(status),
+                               "; the last reload failed, see the log");
+        if (*assignments == '\0' && strcmp(status, systemd->status) == 0)
                 return;
-        notify_send(&systemd->notify, "STATUS=%s", status);
-        (void)snprintf(systemd->status, SYSTEMD_STATUS_SIZE, "%s", status);
-        systemd->status_ms = now;
-}
-
-static void
-extend_timeout(struct systemd *systemd)
-{
-        int64_t now = clock_monotonic_ms();
-
-        if (systemd->extended_ms != 0 && now - systemd->extended_ms < EXTEND_INTERVAL_MS)
-                return;
-        notify_send(&systemd->notify, "EXTEND_TIMEOUT_USEC=%d", EXTEND_US);
-        systemd->extended_ms = now;
-}
-
-static void
-send_ready(struct systemd *systemd, const char *status)
-{
-        systemd->is_ready = 1;
-        notify_send(&systemd->notify, "READY=1\nSTATUS=%s", status);
-        (void)snprintf(systemd->status, SYSTEMD_STATUS_SIZE, "%s", status);
-        systemd->status_ms = clock_monotonic_ms();
-}
-
-static void
-send_watchdog(struct systemd *systemd)
-{
-        const int64_t us = systemd->notify.watchdog_us, now = clock_monotonic_ms();
-
-        if (us == 0 || now - systemd->watchdog_ms < us / 4000)
-                return;
-        notify_send(&systemd->notify, "WATCHDOG=1");
-        systemd->watchdog_ms = now;
+        notify_send(&systemd->notify, "%sSTATUS=%s", assignments, status);
+        memcpy(systemd->status, status, sizeof(status));
 }
 
 void
 systemd_tick(struct systemd *systemd, struct parts *parts)
 {
         int is_alive = check_progress(systemd, parts);
-        char status[SYSTEMD_STATUS_SIZE];
+        int is_late = clock_monotonic_ms() - systemd->began_ms >= START_WAIT_MS;
 
-        if (!notify_is_wanted(&systemd->notify))
+        if (is_alive && systemd->notify.watchdog_us != 0)
+                notify_send(&systemd->notify, "WATCHDOG=1");
+        if (systemd->is_ready || !(parts_can_serve(parts) || (is_alive && is_late))) {
+                send_state(systemd, parts, "");
                 return;
-        if (is_alive)
-                send_watchdog(systemd);
-        parts_describe(parts, status, sizeof(status));
-        if (systemd->reload_failed)
-                (void)snprintf(status + strlen(status), sizeof(status) - strlen(status),
-                               "; the last reload failed, see the log");
-        if (!systemd->is_ready && (parts_can_serve(parts) ||
-                                   (is_alive && clock_monotonic_ms() - systemd->began_ms >= START_WAIT_MS)))
-                send_ready(systemd, status);
-        else
-                send_status(systemd, status);
+        }
+        systemd->is_ready = 1;
+        send_state(systemd, parts, "READY=1\n");
 }
 
 /* Before READY=1, RELOADING=1 would have to be followed by an early READY=1. */
@@ -138,9 +103,7 @@ void
 systemd_reloaded(struct systemd *systemd, int succeeded)
 {
         systemd->reload_failed = !succeeded;
-        /* Send the next status at once. */
-        systemd->status[0] = '\0';
-        systemd->status_ms = 0;
+        systemd->status[0] = '\0'; /* "reloading" was sent since */
         if (systemd->is_ready)
                 notify_send(&systemd->notify, "READY=1");
 }
@@ -149,24 +112,17 @@ void
 systemd_stopping(struct systemd *systemd)
 {
         notify_send(&systemd->notify, "STOPPING=1\nSTATUS=stopping");
-        systemd->extended_ms = 0;
-        systemd->status_ms = 0;
 }
 
 void
 systemd_drain(struct systemd *systemd, const struct parts *parts)
 {
-        int is_alive = check_progress(systemd, parts);
-        char status[SYSTEMD_STATUS_SIZE];
-
-        if (!notify_is_wanted(&systemd->notify))
+        if (!check_progress(systemd, parts))
                 return;
-        (void)snprintf(status, sizeof(status), "stopping: %s", parts_stopping(parts));
-        send_status(systemd, status);
-        if (is_alive)
-                send_watchdog(systemd);
-        if (is_alive && parts_stop_can_end(parts))
-                extend_timeout(systemd);
+        if (systemd->notify.watchdog_us != 0)
+                notify_send(&systemd->notify, "WATCHDOG=1");
+        if (parts_stop_can_end(parts))
+                notify_send(&systemd->notify, "EXTEND_TIMEOUT_USEC=%d", EXTEND_US);
 }
 
 void

@@ -15,15 +15,12 @@
  */
 struct systemd {
         struct notify notify;
-        int is_ready;        /* READY=1 was sent */
-        int reload_failed;   /* the last one */
-        int is_stalled;      /* a part was stalled when last checked */
-        int64_t began_ms;    /* monotonic */
-        int64_t stall_ms;    /* how long a part may make no progress */
-        int64_t status_ms;   /* monotonic time of the last STATUS, 0: none */
-        int64_t extended_ms; /* of the last EXTEND_TIMEOUT_USEC, 0: none */
-        int64_t watchdog_ms; /* of the last WATCHDOG=1, 0: none */
-        char status[SYSTEMD_STATUS_SIZE];
+        int is_ready;                     /* READY=1 was sent */
+        int reload_failed;                /* the last one */
+        int is_stalled;                   /* a part was stalled when last checked */
+        int64_t began_ms;                 /* monotonic */
+        int64_t stall_ms;                 /* how long a part may make no progress */
+        char status[SYSTEMD_STATUS_SIZE]; /* the last one */
 };
 
 /* Take the service manager's variables out of the environment. Call it before threads start. */
@@ -36,8 +33,8 @@ int64_t systemd_interval_ms(const struct systemd *systemd);
 /*
  * Report the state of the running parts: READY=1 once, when a receiver can append or, without that role, when
  * the router is in its group; or after 15 s, since a unit that waited for Kafka would keep the machine's boot
- * from ending, and systemd from passing on a reload. WATCHDOG=1 while all parts make progress. STATUS when it
- * has changed, at most every two seconds.
+ * from ending, and systemd from passing on a reload. WATCHDOG=1 while all parts make progress. STATUS, the
+ * readiness of the parts, when it has changed.
  */
 void systemd_tick(struct systemd *systemd, struct parts *parts);
 
@@ -49,7 +46,7 @@ void systemd_reloaded(struct systemd *systemd, int succeeded);
 void systemd_stopping(struct systemd *systemd);
 
 /*
- * Report the state of the parts while they stop. The stop timeout is extended while the parts make progress
+ * Report the progress of the parts while they stop, every second. The stop timeout is extended while the parts make progress
  * and can finish; not while Kafka does not answer the router, or a commit takes too long. A daemon that is
  * killed then loses nothing.
  */

@@ -93,24 +93,6 @@ health_check_line(const struct health *health, char *line, size_t size)
 }
 
 void
-health_log(const struct health *health)
-{
-        for (size_t i = 0; i < health->n_parts; i++) {
-                const struct health_part *part = &health->parts[i];
-                char reason[HEALTH_REASON_SIZE] = "", quoted[LOG_QUOTED_SIZE];
-
-                int is_ready = part->is_ready(part->arg, reason) != 0;
-
-                if (*reason == '\0')
-                        log_notice("status of readiness part=%s ready=%s", part->name,
-                                   is_ready ? "yes" : "no");
-                else
-                        log_notice("status of readiness part=%s ready=%s reason=%s", part->name,
-                                   is_ready ? "yes" : "no", log_quote(reason, quoted));
-        }
-}
-
-void
 health_log_changes(struct health *health)
 {
         char text[HEALTH_MAX_PARTS * (HEALTH_REASON_SIZE + 32)], quoted[LOG_QUOTED_SIZE];

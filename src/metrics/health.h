@@ -49,9 +49,6 @@ int health_check_part(const struct health *health, const char *name, char *text,
  */
 int health_check_line(const struct health *health, char *line, size_t size);
 
-/* Log the readiness of each part. */
-void health_log(const struct health *health);
-
 /* Log the readiness of the process when it has changed since the last call. */
 void health_log_changes(struct health *health);
 

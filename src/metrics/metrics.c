@@ -349,17 +349,6 @@ metrics_set_brokers(struct metrics *metrics, const struct brokers *brokers)
         metrics->brokers = *brokers;
 }
 
-uint64_t
-metrics_accepted(const struct metrics *metrics)
-{
-        uint64_t n = 0;
-
-        for (const struct metrics_source *each = atomic_load(&metrics->sources); each != NULL;
-             each = atomic_load(&each->next))
-                n += metrics_read(&each->requests[OUTCOME_ACCEPTED]);
-        return n;
-}
-
 void
 metrics_tick(struct metrics *metrics)
 {

@@ -169,12 +169,6 @@ struct metrics_partition {
 /* Set the n partitions that are assigned to this router or to no router; they are copied. */
 void metrics_set_partitions(struct metrics *metrics, const struct metrics_partition *partitions, size_t n);
 
-/* Return the number of accepted deliveries. Main thread. */
-uint64_t metrics_accepted(const struct metrics *metrics);
-
-/* Return the number of open file descriptors, or -1. */
-long metrics_open_descriptors(void);
-
 /*
  * Keep a reading of the histograms from time to time, for the recent quantiles of /status. Call it every
  * second. Main thread.

@@ -16,8 +16,9 @@
 
 /* Writes /metrics and /status: what every process has. Its roles follow, in files of their own. */
 
-long
-metrics_open_descriptors(void)
+/* Return the number of open file descriptors, or -1. */
+static long
+count_descriptors(void)
 {
         DIR *dir = opendir("/proc/self/fd");
         const struct dirent *entry;
@@ -70,7 +71,7 @@ put_resources(struct figures *to)
                                           NULL};
         struct rlimit limit;
         struct rusage usage;
-        long n = metrics_open_descriptors();
+        long n = count_descriptors();
 
         if (to->text == NULL)
                 return;

@@ -427,9 +427,3 @@ appender_next_deadline(const struct appender *appender)
 {
         return pending_next_deadline(&appender->pending);
 }
-
-size_t
-appender_n_pending(const struct appender *appender)
-{
-        return pending_count(&appender->pending);
-}

@@ -46,9 +46,6 @@ void appender_expire(struct appender *appender);
 /* When appender_expire() has something to do, in monotonic milliseconds; -1 when no request waits. */
 int64_t appender_next_deadline(const struct appender *appender);
 
-/* Number of deliveries that wait for Kafka's acknowledgement. */
-size_t appender_n_pending(const struct appender *appender);
-
 /*
  * Kafka is reachable again: get ready to append. Blocks for up to timeout_ms; for another thread than the
  * lane's.

@@ -24,7 +24,6 @@
 #define MAX_HEADER_BYTES 32768
 #define WAKE_STOP 'q' /* written to the lane's pipe; librdkafka and the spool write other bytes */
 #define WAKE_RELOAD 'r'
-#define WAKE_STATUS 's'
 #define FLUSH_MS 100 /* for the last answer to be sent */
 #define BEAT_MS 500
 #define HANDLING_SLACK_MS 10000 /* a delivery is answered within ack_timeout, unless the thread is delayed */
@@ -213,10 +212,6 @@ on_wake(evutil_socket_t fd, short what, void *arg)
 
         (void)what;
         while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
-                if (memchr(bytes, WAKE_STATUS, (size_t)n) != NULL)
-                        log_notice("status of lane connections=%zu appending=%zu",
-                                   http_server_n_connections(lane->server),
-                                   appender_n_pending(lane->appender));
                 if (memchr(bytes, WAKE_STOP, (size_t)n) == NULL || lane->stopping)
                         continue;
                 lane->stopping = 1;
@@ -411,12 +406,6 @@ void
 lane_reload(struct lane *lane)
 {
         wake(lane, WAKE_RELOAD);
-}
-
-void
-lane_log_status(struct lane *lane)
-{
-        wake(lane, WAKE_STATUS);
 }
 
 void

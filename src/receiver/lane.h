@@ -32,9 +32,6 @@ void lane_connect(struct lane *lane, int timeout_ms);
 /* Release the previous configuration after a reload. New requests use the newest one in any case. */
 void lane_reload(struct lane *lane);
 
-/* Log its status soon. Returns at once. */
-void lane_log_status(struct lane *lane);
-
 /* Accept no more connections, answer the requests in flight, and stop. Returns at once. */
 void lane_stop(struct lane *lane);
 

@@ -1,6 +1,5 @@
 #include "receiver/receiver.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -331,30 +330,6 @@ receiver_has_stopped(struct receiver *receiver)
         while (i < receiver->n_lanes && lane_has_stopped(receiver->lanes[i]))
                 i++;
         return i == receiver->n_lanes;
-}
-
-static void
-log_spool(const struct spool_stats *stats)
-{
-        log_notice("status of spool bytes=%" PRIuFAST64 " segments=%" PRIuFAST64 " records=%" PRIuFAST64
-                   " written=%" PRIuFAST64 " drained=%" PRIuFAST64 " refused=%" PRIuFAST64
-                   " damaged=%" PRIuFAST64,
-                   atomic_load(&stats->bytes), atomic_load(&stats->segments), atomic_load(&stats->records),
-                   atomic_load(&stats->written), atomic_load(&stats->drained), atomic_load(&stats->refused),
-                   atomic_load(&stats->damaged));
-}
-
-void
-receiver_log_status(const struct receiver *receiver)
-{
-        struct receiver_shared *shared = receiver->shared;
-
-        log_notice("status of receiver lanes=%zu in_flight_bytes=%" PRIu64 " max_in_flight=%" PRIu64,
-                   receiver->n_lanes, memory_budget_used(shared->budget), memory_budget_size(shared->budget));
-        for (size_t i = 0; i < receiver->n_lanes; i++)
-                lane_log_status(receiver->lanes[i]);
-        if (shared->spool != NULL)
-                log_spool(spool_stats(shared->spool));
 }
 
 void

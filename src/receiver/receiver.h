@@ -55,9 +55,6 @@ void receiver_stop(struct receiver *receiver);
 /* Whether it has stopped. */
 int receiver_has_stopped(struct receiver *receiver);
 
-/* Log its status; the lanes log theirs a moment later. */
-void receiver_log_status(const struct receiver *receiver);
-
 /* Stop, wait for the lanes, and free. NULL is harmless. */
 void receiver_free(struct receiver *receiver);
 

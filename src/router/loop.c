@@ -162,9 +162,6 @@ report(struct loop *loop)
         int64_t now = clock_monotonic_ms();
 
         heartbeat_beat(&loop->status->heartbeat);
-        if (atomic_exchange(&loop->status->is_asked, 0))
-                partition_status_log(&loop->processor.partitions, loop->member.consumer,
-                                     loop->config->deliveries_topic);
         if (now - loop->reported_ms < REPORT_INTERVAL_MS)
                 return;
         loop->reported_ms = now;

@@ -21,7 +21,6 @@ struct loop_status {
         _Atomic enum loop_state state;
         struct heartbeat heartbeat; /* beats with each iteration; waits during requests to Kafka */
         atomic_int stopping;        /* set by other threads: commit, and end */
-        atomic_int is_asked;        /* set by other threads: log the partitions' status */
         pthread_mutex_t mutex;      /* protects trouble; initialized by the owner */
         struct error trouble;       /* why it does not route; empty: no trouble */
 };

@@ -152,27 +152,6 @@ partition_status_read(struct partition_status *status, const struct partition_li
 }
 
 void
-partition_status_log(const struct partition_list *partitions, const struct consumer *consumer,
-                     const char *topic)
-{
-        int64_t now_ms = clock_monotonic_ms();
-        char quoted[LOG_QUOTED_SIZE];
-
-        for (size_t i = 0; i < partitions->n; i++) {
-                struct partition *partition = partitions->items[i];
-
-                log_notice("status of partition partition=%" PRId32 " state=%s committed=%" PRId64
-                           " next=%" PRId64 " lag=%" PRId64 " remembered_ids=%zu%s%s",
-                           partition->id, partition_state_name(partition_state(partition, now_ms)),
-                           partition->decide_from, partition->next, lag_of(partition, consumer, topic),
-                           partition->dedup == NULL ? 0 : dedup_size(partition->dedup),
-                           partition->reason.text[0] == '\0' ? "" : " reason=",
-                           partition->reason.text[0] == '\0' ? ""
-                                                             : log_quote(partition->reason.text, quoted));
-        }
-}
-
-void
 partition_status_log_waiting(const struct partition *partition)
 {
         char quoted[LOG_QUOTED_SIZE];

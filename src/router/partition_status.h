@@ -35,8 +35,4 @@ void partition_status_read(struct partition_status *status, const struct partiti
 /* Log that a partition is not read, and why. */
 void partition_status_log_waiting(const struct partition *partition);
 
-/* Log a line for each partition. */
-void partition_status_log(const struct partition_list *partitions, const struct consumer *consumer,
-                          const char *topic);
-
 #endif

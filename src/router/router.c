@@ -1,6 +1,5 @@
 #include "router/router.h"
 
-#include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -153,17 +152,6 @@ int
 router_has_stopped(const struct router *router)
 {
         return atomic_load(&router->has_stopped);
-}
-
-void
-router_log_status(struct router *router)
-{
-        static const char *const names[] = {
-            [LOOP_STARTING] = "starting", [LOOP_RESTORING] = "restoring", [LOOP_ROUTING] = "routing"};
-
-        log_notice("status of router state=%s alive_ms_ago=%" PRId64,
-                   names[atomic_load(&router->status.state)], heartbeat_age_ms(&router->status.heartbeat));
-        atomic_store(&router->status.is_asked, 1);
 }
 
 void

@@ -38,9 +38,6 @@ void router_stop(struct router *router);
 /* Whether it has stopped. */
 int router_has_stopped(const struct router *router);
 
-/* Log its status; its thread logs the partitions' a moment later. */
-void router_log_status(struct router *router);
-
 /* Stop, wait for the thread, and free. NULL is harmless. */
 void router_free(struct router *router);
 

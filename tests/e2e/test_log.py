@@ -66,8 +66,6 @@ def test_every_line_has_the_documented_format(installation, daemon):
     daemon.config["events"]["b"] = "no topic's name = \"\""
     daemon.config["nonsense"]["x"] = "y"
     refused(daemon)
-    daemon.process.send_signal(signal.SIGUSR1)
-    daemon.wait_for_log("status of partition")
     installation.kafka.wait_until_routed()
     daemon.stop()
     lines = daemon.log.splitlines()
@@ -170,38 +168,6 @@ def test_quarantine_lines_are_counted_by_reason(installation, daemon):
     assert n_decided() == 31 or "transaction aborted" in daemon.log
 
 
-def test_sigusr1_logs_the_status(installation, daemon):
-    daemon.accept()
-    installation.kafka.wait_until_routed()
-    waiting.until(lambda: daemon.metrics("gatepost_kafka_broker_up") and daemon.metric("gatepost_kafka_broker_up") == 1, 20,
-                  "the broker to be up")
-    with http_client.connect(daemon.address):
-        waiting.until(lambda: _status(daemon, "lane").get("connections") == "1", 20, "the connection in the status")
-    waiting.until(lambda: int(_status(daemon, "process")["descriptors"]) == len(os.listdir(f"/proc/{daemon.process.pid}/fd")),
-                  20, "the descriptors in the status")
-    status = {what: _status(daemon, what) for what in ("process", "kafka", "receiver", "router", "partition")}
-    assert status["process"]["generation"] == "1" and status["process"]["last_reload"] == "done"
-    assert status["kafka"] == {"state": "reachable", "brokers": "1", "up": "1"}
-    assert status["receiver"]["lanes"] == "1" and status["receiver"]["in_flight_bytes"] == "0"
-    assert status["router"]["state"] == "routing"
-    partitions = [values(line) for line in daemon.log.splitlines() if "status of partition" in line][-3:]
-    assert sum(int(each["committed"]) for each in partitions) == 1
-    assert {each["lag"] for each in partitions} == {"0"}
-    readiness = {each["part"]: each["ready"] for each in
-                 (values(line) for line in daemon.log.splitlines() if "status of readiness" in line)}
-    assert readiness == {"receiver": "yes", "router": "yes"}
-
-
-def _status(daemon, what):
-    """The values of a status line that SIGUSR1 makes the daemon log."""
-    before = len(daemon.log)
-    daemon.process.send_signal(signal.SIGUSR1)
-    line = waiting.until(lambda: re.search(rf" status of {what} .*\n", daemon.log[before:])
-                         and "status of partition" in daemon.log[before:], 20, f"the status of {what}")
-    line = re.search(rf" status of {what} (.*)\n", daemon.log[before:])
-    return values(" " + line[1])
-
-
 # Destinations
 
 def launch(config, stderr, **environment):
@@ -267,7 +233,6 @@ def test_stalled_or_closed_log_pipe_does_not_block_deliveries(installation, how)
         os.close(reader)
     accept(config, 1000)  # two lines each, more than a pipe holds
     process.send_signal(signal.SIGHUP)
-    process.send_signal(signal.SIGUSR1)
     accept(config)
     installation.kafka.wait_until_routed()
     if how == "asleep":

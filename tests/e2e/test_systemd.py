@@ -16,7 +16,6 @@ from signing import Delivery
 from stalling import stalled_thread
 
 WATCHDOG_SECONDS = 6
-STATUS_SECONDS = 2
 START_SECONDS = 15
 SLACK = 0.3
 QUIET_SECONDS = 3 * WATCHDOG_SECONDS  # long enough to notice a watchdog notification
@@ -62,7 +61,6 @@ def test_notifications_are_sent_in_order(embedded, tmp_path, kind):
     daemon = start(embedded, manager)
     manager.wait_for("READY")
     daemon.accept()
-    manager.wait_for_status("1 accepted, lag 0")
     daemon.stop()
     messages = [message.text.splitlines() for message in manager.messages]
     names = [line.split("=")[0] for lines in messages for line in lines]
@@ -70,6 +68,8 @@ def test_notifications_are_sent_in_order(embedded, tmp_path, kind):
     ready, stopping = names.index("READY"), names.index("STOPPING")
     assert set(names[:ready]) <= {"STATUS"}
     assert set(names[ready + 1:stopping]) == {"STATUS"}
+    statuses = manager.having("STATUS")
+    assert all(later["STATUS"] != earlier["STATUS"] for earlier, later in zip(statuses, statuses[1:]))
     assert set(names[stopping + 1:]) <= {"STATUS", "EXTEND_TIMEOUT_USEC"}
     assert {message.pid for message in manager.messages} == {daemon.process.pid}
     manager.close()
@@ -87,22 +87,7 @@ def test_nothing_is_notified_without_a_manager(embedded):
     assert "watchdog" not in daemon.log and "service manager" not in daemon.log
 
 
-@pytest.mark.slow
-def test_status_is_sent_on_change_and_rate_limited(embedded, manager):
-    daemon = start(embedded, manager)
-    manager.wait_for("READY")
-    load = Load(lambda: [daemon.address], threads=2, rate=50).start()
-    before = len(manager.having("STATUS"))
-    waiting.until(lambda: len(manager.having("STATUS")) >= before + 3, 60, "three status notifications")
-    load.stop()
-    manager.wait_for_status(f"receiving and routing; {len(load.accepted)} accepted, lag 0")
-    statuses = manager.having("STATUS")
-    for earlier, later in zip(statuses, statuses[1:]):
-        assert later["STATUS"] != earlier["STATUS"]
-        assert later.time - earlier.time > STATUS_SECONDS - SLACK or "READY" in later.assignments
-
-
-@pytest.mark.parametrize("role, words", [("receiver", "receiving; 0 accepted"), ("router", "routing; lag 0")])
+@pytest.mark.parametrize("role, words", [("receiver", "receiver: ready"), ("router", "router: ready")])
 def test_single_role_becomes_ready_and_reports_status(installation, manager, role, words):
     installation.create_topics()
     start(installation, manager, installation.config(role))
@@ -136,30 +121,29 @@ def test_start_ends_although_kafka_is_away(away, own_broker, manager):
     own_broker.pause(1)
     begun = time.monotonic()
     daemon = start(away, manager)
-    status = manager.wait_for_status("not ready: router, receiver: Kafka is not reachable: ")["STATUS"]
+    status = manager.wait_for_status("router, receiver: Kafka is not reachable: ")["STATUS"]
     assert status.count("not reachable") == 1
     assert not manager.having("READY")
     ready = manager.wait_for("READY")
-    assert START_SECONDS - SLACK < ready.time - begun < START_SECONDS + 5 and "not ready: router, receiver: Kafka is not reachable" in ready["STATUS"]
+    assert START_SECONDS - SLACK < ready.time - begun < START_SECONDS + 5 and "router, receiver: Kafka is not reachable" in ready["STATUS"]
     assert daemon.post().status == 503
     daemon.process.send_signal(signal.SIGHUP)
     manager.wait_for("RELOADING", "1")
     manager.wait_for("READY", n=2)
     own_broker.resume(1)
-    manager.wait_for_status("receiving and routing")
+    manager.wait_for_status("router, receiver: ready")
     daemon.accept()
-    manager.wait_for_status("receiving and routing; 1 accepted, lag 0")
     assert not manager.having("EXTEND_TIMEOUT_USEC") and len(manager.having("READY")) == 2
 
 
 @pytest.mark.slow
 def test_kafka_outage_after_startup_is_reported_in_status_only(away, own_broker, manager):
     start(away, manager)
-    manager.wait_for_status("receiving and routing")
+    manager.wait_for_status("router, receiver: ready")
     own_broker.pause(1)
-    manager.wait_for_status("not ready: ")
+    manager.wait_for_status("Kafka is not reachable")
     own_broker.resume(1)
-    manager.wait_for_status("receiving and routing")
+    manager.wait_for_status("router, receiver: ready")
     assert len(manager.having("READY")) == 1
 
 
@@ -176,7 +160,6 @@ def test_shutdown_timeout_is_extended_while_answers_are_pending(away, own_broker
     daemon.process.send_signal(signal.SIGTERM)
     manager.wait_for("STOPPING")
     manager.wait_for("EXTEND_TIMEOUT_USEC", n=asked + 1)
-    manager.wait_for_status("answering requests in flight")
     daemon.wait_for_exit(0)
     load.wait(30)
     assert load.answers == {503: 1}
@@ -195,7 +178,7 @@ def test_reload_sends_reloading_and_ready(embedded, manager):
     assert before <= int(reloading["MONOTONIC_USEC"]) <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
     order = [name for message in manager.messages for name in message.assignments if name in ("READY", "RELOADING")]
     assert order == ["READY", "RELOADING", "READY"]
-    manager.wait_for_status("receiving and routing")
+    manager.wait_for_status("router, receiver: ready")
 
 
 def test_failed_reload_is_reported_until_one_succeeds(embedded, manager):
@@ -210,7 +193,7 @@ def test_failed_reload_is_reported_until_one_succeeds(embedded, manager):
     daemon.config.write(f"{daemon.name}.conf")
     daemon.process.send_signal(signal.SIGHUP)
     manager.wait_for("READY", n=3)
-    assert "failed" not in manager.wait_for_status("receiving and routing")["STATUS"]
+    assert "failed" not in manager.wait_for_status("router, receiver: ready")["STATUS"]
 
 
 @pytest.mark.slow
@@ -260,7 +243,7 @@ def test_watchdog_notifications_stop_while_a_thread_is_stalled(embedded, manager
 @pytest.mark.slow
 def test_watchdog_notifications_continue_while_kafka_is_away(away, own_broker, manager):
     daemon = start(away, manager, watchdog_seconds=WATCHDOG_SECONDS)
-    manager.wait_for_status("receiving and routing")
+    manager.wait_for_status("router, receiver: ready")
     load = Load(lambda: [daemon.address], threads=4).start()
     waiting.until(lambda: len(load.accepted) > 50, 30, "load")
     own_broker.pause(1)  # during transactions
@@ -280,7 +263,6 @@ def test_watchdog_of_another_process_is_ignored(embedded, manager):
     daemon.start()
     manager.wait_for("READY")
     daemon.accept()
-    manager.wait_for_status("1 accepted")
     assert not manager.having("WATCHDOG")
 
 
