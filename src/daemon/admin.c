@@ -266,7 +266,6 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
         }
         log_info("listening for=admin opened_by=%s address=%s", opened_by,
                  log_value(name, strlen(listener_name(admin->fd, name, sizeof(name))), value));
-        metrics_add_listener(metrics, "admin", name, 0);
         return admin;
 }
 

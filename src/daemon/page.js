@@ -27,14 +27,6 @@
     return numbers;
   }
 
-  function recentTimes(status) {
-    const numbers = {};
-    for (const name of ["ackSeconds", "deliverySeconds"]) {
-      for (const q of ["p50", "p99"]) if (status[name]) numbers[`${name}/${q}`] = status[name].recent[q];
-    }
-    return numbers;
-  }
-
   // A router knows the lag of the partitions that it has, from their position on; null: not known.
   const knowsLag = ({ state, committedOffset }) => committedOffset !== null || ["standby", "unassigned"].includes(state);
   const lagOf = ({ lagRecords, partitions }) => (partitions.every(knowsLag) && partitions.some(({ state }) => state !== "standby") ? lagRecords : null);
@@ -53,7 +45,7 @@
     ...Object.fromEntries(Object.entries(errors).map(([name, n]) => [`spoolError/${name}`, n])) });
 
   const numbersOf = (status) => ({ ...(status.requests ? countRequests(Object.values(status.requests)) : {}),
-    ...(status.spool ? countSpooled(status.spool) : {}), ...(status.events ? countRouted(status) : {}), ...recentTimes(status) });
+    ...(status.spool ? countSpooled(status.spool) : {}), ...(status.events ? countRouted(status) : {}) });
 
   function remember(status, numbers) {
     const t = seconds();
@@ -147,12 +139,8 @@
     return [...breakable(cell.text ?? ""), ...time, ...(cell.small ?? []).map((line) => element("small", {}, ...cellNodes(line)))];
   }
 
-  // A row, and, if there are lines below it, one that spans all columns.
-  function makeFacts({ cells, className, below }) {
-    const first = element("tr", { class: joined([className, below && "above"]).replace(",", "") }, element("th", { scope: "row" }, ...cellNodes(cells[0])),
-      ...cells.slice(1).map((cell) => element("td", {}, ...cellNodes(cell))));
-    return below ? [first, element("tr", { class: "below" }, element("td", { colspan: cells.length }, ...cellNodes({ small: below })))] : [first];
-  }
+  const makeFacts = ({ cells, className }) => element("tr", { class: className ?? "" }, element("th", { scope: "row" }, ...cellNodes(cells[0])),
+    ...cells.slice(1).map((cell) => element("td", {}, ...cellNodes(cell))));
 
   // Show or hide a table, and what stands for it while it is empty.
   function showTable(body, isEmpty) {
@@ -161,10 +149,10 @@
     if (instead) instead.hidden = !isEmpty;
   }
 
-  // Rows are {cells, className, below}. Change only what has changed, so that a focus or a selection stays.
+  // Rows are {cells, className}. Change only what has changed, so that a focus or a selection stays.
   function fillFacts(id, rows) {
     const body = byId(id), now = JSON.stringify(rows);
-    if (body.shown !== now) body.replaceChildren(...rows.flatMap(makeFacts));
+    if (body.shown !== now) body.replaceChildren(...rows.map(makeFacts));
     body.shown = now;
     showTable(body, rows.length === 0);
   }
@@ -233,23 +221,10 @@
     byId("recent-empty").hidden = numbers.quarantined > 0 || (status.recentlyQuarantined ?? []).length > 0;
   }
 
-  function sourceRow(status, source) {
-    const files = (status.secrets ?? []).filter((each) => each.source === source.name);
-    const below = [`headers ${source.headerPrefix}-*, tolerance ${time(source.toleranceSeconds).replace(".0", "")}`,
-      joined([source.webhookIds ? plural(source.webhookIds, "webhook-id") : "any webhook-id", `replay guard ${source.replayGuard ? "on" : "off"}`, plural(source.secrets, "secret")]),
-      ...files.map(({ file, modifiedSeconds }) => ({ text: `${file}, changed `, at: modifiedSeconds }))];
-    return { cells: [source.name, source.path, ...requestCell(status, source.name)], below };
-  }
-
-  function requestCell(status, name) {
-    const outcomes = status.requests?.[name];
-    return outcomes ? [requestsIn(countRequests([outcomes]), "accepted", "refused", "failed") || "none yet"] : [];
-  }
-
-  function fillSources(status) {
-    const rows = (status.configuration?.sources ?? []).map((source) => sourceRow(status, source));
-    if (sum(status.requests?.[""] ?? {}) > 0) rows.push({ cells: ["no source", "other paths", ...requestCell(status, "")] });
-    fillFacts("sources", rows);
+  function fillSources({ requests }) {
+    const rows = Object.entries(requests).filter(([name, outcomes]) => name || sum(outcomes) > 0);
+    fillFacts("sources", rows.map(([name, outcomes]) =>
+      ({ cells: [name || "no source", requestsIn(countRequests([outcomes]), "accepted", "refused", "failed") || "none yet"] })));
   }
 
   // 0, 1, 2, 5 as 0–2, 5
@@ -309,15 +284,10 @@
   }
 
   function fillConfiguration(status) {
-    const { file, loadedSeconds, topics, dedupWindowSeconds } = status.configuration ?? {};
-    if (!status.configuration) return;
-    const left = status.certificateExpirySeconds - serverNow(), byTopic = groupBy(topics.events, ({ topic }) => topic);
+    const { file, loadedSeconds } = status.configuration, left = status.certificateExpirySeconds - serverNow();
     fillFacts("objects", [["file", file], ["loaded", { at: loadedSeconds }],
       ...(status.certificateExpirySeconds === undefined ? [] : [["certificate", left > 0 ? `expires in ${duration(left)}, ${moment(status.certificateExpirySeconds)}` : "expired"]]),
-      ["deliveries", topics.deliveries], ["quarantine", topics.quarantine], ["dedup window", duration(dedupWindowSeconds)],
       ["version", status.versions.gatepostd]].map((cells) => ({ cells })));
-    setText(byId("topics-count"), `${plural(byTopic.size, "topic")} of events`);
-    fillFacts("topics", [...byTopic].map(([topic, rules]) => ({ cells: [topic, joined(rules.map(({ kinds }) => kinds))] })));
   }
 
   // State
@@ -376,7 +346,7 @@
     if (has.receiver) fillReceiver(status, numbers);
     if (has.spool) fillSpool(status, numbers);
     if (has.router) fillRouter(status, numbers);
-    fillSources(status);
+    if (has.receiver) fillSources(status);
     fillKafka(status);
     fillConfiguration(status);
     showAges();
@@ -442,10 +412,10 @@
 
   // What a figure draws, how it writes the values, and the least height of its axis.
   function measuresOf(figure) {
-    const { rates, times, levels } = figure.dataset, keys = (rates ?? times ?? levels).split(" ");
+    const { rates, levels } = figure.dataset, keys = (rates ?? levels).split(" ");
     const over = (span) => (samples, i) => rate(samples, i, span);
     if (rates) return { keys, plot: over(0), now: over(RATE_S), words: plain, least: 1 };
-    return times ? { keys, plot: level, now: level, words: time, least: 0.001 } : { keys, plot: level, now: level, words: whole, least: 10 };
+    return { keys, plot: level, now: level, words: whole, least: 10 };
   }
 
   function drawFigure(figure) {

@@ -189,7 +189,6 @@ parts_tick(struct parts *parts)
         probe_brokers(parts->probe, &brokers);
         metrics_set_brokers(parts->metrics, &brokers);
         metrics_set(parts->metrics, METRICS_MISCONFIGURED, (uint64_t)probe_n_misconfigured(parts->probe));
-        metrics_tick(parts->metrics);
         health_log_changes(&parts->health);
         admin_tick(parts->admin);
 }

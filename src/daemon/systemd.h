@@ -46,9 +46,9 @@ void systemd_reloaded(struct systemd *systemd, int succeeded);
 void systemd_stopping(struct systemd *systemd);
 
 /*
- * Report the progress of the parts while they stop, every second. The stop timeout is extended while the parts make progress
- * and can finish; not while Kafka does not answer the router, or a commit takes too long. A daemon that is
- * killed then loses nothing.
+ * Report the progress of the parts while they stop, every second. The stop timeout is extended while the
+ * parts make progress and can finish; not while Kafka does not answer the router, or a commit takes too long.
+ * A daemon that is killed then loses nothing.
  */
 void systemd_drain(struct systemd *systemd, const struct parts *parts);
 

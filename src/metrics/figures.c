@@ -129,10 +129,9 @@ write_quantiles(struct figures *to, const struct histogram_scale *scale,
 }
 
 void
-figures_histogram(struct figures *to, const struct figure *figure, const struct histogram *histogram,
-                  const struct histogram_figures *start)
+figures_histogram(struct figures *to, const struct figure *figure, const struct histogram *histogram)
 {
-        struct histogram_figures all, recent;
+        struct histogram_figures all;
 
         histogram_read(histogram, &all);
         figures_head(to, figure);
@@ -142,13 +141,6 @@ figures_histogram(struct figures *to, const struct figure *figure, const struct 
                 return;
         figures_open(to, figure->member);
         write_quantiles(to, histogram->scale, &all);
-        if (start != NULL) {
-                recent = all;
-                histogram_subtract(&recent, start);
-                figures_open(to, "recent");
-                write_quantiles(to, histogram->scale, &recent);
-                figures_close(to);
-        }
         figures_close(to);
 }
 

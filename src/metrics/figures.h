@@ -46,13 +46,8 @@ void figures_sample(struct figures *to, const struct figure *figure, const char 
 /* Write the beginning of a sample in /metrics, up to its value. */
 void figures_begin_sample(struct figures *to, const char *name, const char *const *labels);
 
-/**
- * figures_histogram(to, figure, histogram, start):
- * Write a histogram: its buckets in /metrics; the number of values and two quantiles in /status, and the same
- * of the values since an earlier reading, unless it is NULL.
- */
-void figures_histogram(struct figures *to, const struct figure *figure, const struct histogram *histogram,
-                       const struct histogram_figures *start);
+/* Write a histogram: its buckets in /metrics; the number of values and two quantiles in /status. */
+void figures_histogram(struct figures *to, const struct figure *figure, const struct histogram *histogram);
 
 /*
  * Write what only /status has: an object or array around other members, a text, a number, a time in seconds

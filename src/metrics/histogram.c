@@ -36,15 +36,6 @@ histogram_read(const struct histogram *histogram, struct histogram_figures *figu
             count + atomic_load_explicit(&histogram->counts[histogram->scale->n], memory_order_relaxed);
 }
 
-void
-histogram_subtract(struct histogram_figures *figures, const struct histogram_figures *earlier)
-{
-        figures->sum -= earlier->sum;
-        figures->count -= earlier->count;
-        for (size_t i = 0; i < HISTOGRAM_MAX_BOUNDS; i++)
-                figures->up_to[i] -= earlier->up_to[i];
-}
-
 double
 histogram_quantile(const struct histogram_scale *scale, const struct histogram_figures *figures, double q)
 {

@@ -45,9 +45,6 @@ void histogram_add(struct histogram *histogram, uint64_t value, uint64_t n);
 /* Read the histogram. up_to is ascending and never above count, even while other threads add. */
 void histogram_read(const struct histogram *histogram, struct histogram_figures *figures);
 
-/* Subtract an earlier reading of the same histogram: figures becomes what was added in between. */
-void histogram_subtract(struct histogram_figures *figures, const struct histogram_figures *earlier);
-
 /**
  * histogram_quantile(scale, figures, q):
  * Return the value, in the exported unit, below which the fraction q of all values lies, estimated as

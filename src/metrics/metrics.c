@@ -64,7 +64,6 @@ metrics_new(const struct config *config)
 
         metrics->config = config;
         metrics->start_s = clock_now_ms() / 1000;
-        metrics->window.taken_ms = clock_monotonic_ms();
         pthread_mutex_init(&metrics->mutex, NULL);
         recent_init(&metrics->recent_refusals);
         recent_init(&metrics->recent_quarantined);
@@ -162,17 +161,11 @@ metrics_apply(struct metrics *metrics, const struct config *config)
 void
 metrics_free(struct metrics *metrics)
 {
-        struct metrics_listener *listener;
         struct metrics_source *source;
         struct metrics_events *events;
 
         if (metrics == NULL)
                 return;
-        while ((listener = metrics->listeners) != NULL) {
-                metrics->listeners = listener->next;
-                free(listener->address);
-                free(listener);
-        }
         while ((events = atomic_load(&metrics->events)) != NULL) {
                 atomic_store(&metrics->events, atomic_load(&events->next));
                 free(events->kind);
@@ -269,17 +262,6 @@ metrics_observe(struct metrics *metrics, enum metrics_histogram which, uint64_t 
         histogram_add(&metrics->histograms[which], value, n);
 }
 
-void
-metrics_add_listener(struct metrics *metrics, const char *purpose, const char *address, int has_tls)
-{
-        struct metrics_listener **at = &metrics->listeners;
-
-        while (*at != NULL)
-                at = &(*at)->next;
-        *at = mem_alloc(sizeof(**at));
-        **at = (struct metrics_listener){NULL, purpose, mem_strdup(address), has_tls};
-}
-
 struct connection_stats *
 metrics_connections(struct metrics *metrics)
 {
@@ -347,24 +329,4 @@ void
 metrics_set_brokers(struct metrics *metrics, const struct brokers *brokers)
 {
         metrics->brokers = *brokers;
-}
-
-void
-metrics_tick(struct metrics *metrics)
-{
-        struct metrics_window *window = &metrics->window;
-
-        if (clock_monotonic_ms() - window->taken_ms < METRICS_WINDOW_STEP_MS)
-                return;
-        for (size_t h = 0; h < HISTOGRAM_N; h++)
-                histogram_read(&metrics->histograms[h], &window->slots[window->next][h]);
-        window->next = (window->next + 1) % METRICS_WINDOW_SLOTS;
-        window->taken_ms = clock_monotonic_ms();
-}
-
-/* The slot to be overwritten next is the oldest, or still empty. */
-const struct histogram_figures *
-metrics_window_start(const struct metrics *metrics, enum metrics_histogram which)
-{
-        return &metrics->window.slots[metrics->window.next][which];
 }

@@ -123,9 +123,6 @@ struct recent *metrics_recent_quarantined(struct metrics *metrics);
 /* Add a value n times to a histogram. */
 void metrics_observe(struct metrics *metrics, enum metrics_histogram which, uint64_t value, uint64_t n);
 
-/* Report a listening socket; its purpose, receiver or admin, is a constant. Main thread. */
-void metrics_add_listener(struct metrics *metrics, const char *purpose, const char *address, int has_tls);
-
 /* Return the counters that the receiver's servers count connections in. */
 struct connection_stats *metrics_connections(struct metrics *metrics);
 
@@ -168,12 +165,6 @@ struct metrics_partition {
 
 /* Set the n partitions that are assigned to this router or to no router; they are copied. */
 void metrics_set_partitions(struct metrics *metrics, const struct metrics_partition *partitions, size_t n);
-
-/*
- * Keep a reading of the histograms from time to time, for the recent quantiles of /status. Call it every
- * second. Main thread.
- */
-void metrics_tick(struct metrics *metrics);
 
 /* Return the metrics in the Prometheus text format 0.0.4, *len bytes for the caller to free. Main thread. */
 char *metrics_render(const struct metrics *metrics, size_t *len) MUST_CHECK;

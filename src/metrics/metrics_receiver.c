@@ -1,5 +1,3 @@
-#include <inttypes.h>
-
 #include "metrics/metrics_state.h"
 
 /* What a receiver reports in /metrics and /status. */
@@ -102,33 +100,21 @@ put_connections(const struct metrics *metrics, struct figures *to)
 
 /* A source whose secret is in the configuration file has no entry. */
 static void
-put_secrets(const struct metrics *metrics, struct figures *to)
+render_secrets(const struct config *config, struct figures *to)
 {
         static const struct figure written = {"gatepost_secret_timestamp_seconds", "gauge",
                                               "When a secret_file was last modified, since the epoch.", NULL};
 
         figures_head(to, &written);
-        figures_open_list(to, "secrets");
-        for (size_t s = 0; s < metrics->newest->n_sources; s++) {
-                const struct config_source *source = &metrics->newest->sources[s];
+        for (size_t s = 0; s < config->n_sources; s++) {
+                const struct config_source *source = &config->sources[s];
 
-                for (size_t i = 0; i < source->n_secret_files; i++) {
-                        const char *path = source->secret_files[i].path;
-                        int64_t written_s = source->secret_files[i].written_s;
-
-                        if (to->text != NULL) {
-                                figures_begin_sample(to, written.name,
-                                                     FIGURE_LABELS("source", source->name, "file", path));
-                                fprintf(to->text, "%" PRId64 "\n", written_s);
-                        }
-                        figures_open(to, NULL);
-                        figures_text(to, "source", source->name);
-                        figures_text(to, "file", path);
-                        figures_number(to, "modifiedSeconds", written_s);
-                        figures_close(to);
-                }
+                for (size_t i = 0; i < source->n_secret_files; i++)
+                        figures_sample(to, &written,
+                                       FIGURE_LABELS("source", source->name, "file",
+                                                     source->secret_files[i].path),
+                                       (uint64_t)source->secret_files[i].written_s);
         }
-        figures_close_list(to);
 }
 
 void
@@ -145,7 +131,8 @@ metrics_put_receiver(const struct metrics *metrics, struct figures *to)
         metrics_put_histogram(metrics, HISTOGRAM_ACK, to);
         metrics_put_histogram(metrics, HISTOGRAM_STALE_AGE, to);
         put_connections(metrics, to);
-        put_secrets(metrics, to);
+        if (to->text != NULL)
+                render_secrets(metrics->newest, to);
         if (metrics->certificate_end_s != 0)
                 figures_count(to, &expiry, (uint64_t)metrics->certificate_end_s);
         if (metrics->spool != NULL)

@@ -225,19 +225,19 @@ static const struct client_row {
         size_t offset; /* in struct metrics_clients */
 } client_rows[] = {
     {{"gatepost_kafka_requests_total", "counter", "Requests sent to brokers, by the role that sent them.",
-      "requests"},
+      NULL},
      offsetof(struct metrics_clients, requests)},
     {{"gatepost_kafka_request_errors_total", "counter", "Requests and responses lost to transport errors.",
-      "errors"},
+      NULL},
      offsetof(struct metrics_clients, errors)},
-    {{"gatepost_kafka_request_timeouts_total", "counter", "Requests that timed out.", "timeouts"},
+    {{"gatepost_kafka_request_timeouts_total", "counter", "Requests that timed out.", NULL},
      offsetof(struct metrics_clients, timeouts)},
-    {{"gatepost_kafka_request_retries_total", "counter", "Requests that were retried.", "retries"},
+    {{"gatepost_kafka_request_retries_total", "counter", "Requests that were retried.", NULL},
      offsetof(struct metrics_clients, retries)},
     {{"gatepost_kafka_queue_records", "gauge", "Records queued to be sent, or fetched and not yet processed.",
-      "queuedRecords"},
+      NULL},
      offsetof(struct metrics_clients, queued_records)},
-    {{"gatepost_kafka_queue_bytes", "gauge", "Bytes of these records.", "queuedBytes"},
+    {{"gatepost_kafka_queue_bytes", "gauge", "Bytes of these records.", NULL},
      offsetof(struct metrics_clients, queued_bytes)},
 };
 
@@ -262,26 +262,6 @@ render_clients(const struct metrics *metrics, struct figures *to)
 }
 
 static void
-put_clients(const struct metrics *metrics, struct figures *to)
-{
-        if (to->text != NULL) {
-                render_clients(metrics, to);
-                return;
-        }
-        figures_open(to, "kafkaClients");
-        for (size_t c = 0; c < CLIENT_N; c++) {
-                if (!(metrics->config->roles & clients[c].role))
-                        continue;
-                figures_open(to, clients[c].name);
-                for (size_t i = 0; i < ARRAY_LEN(client_rows); i++)
-                        figures_number(to, client_rows[i].figure.member,
-                                       (int64_t)client_count(metrics, c, &client_rows[i]));
-                figures_close(to);
-        }
-        figures_close(to);
-}
-
-static void
 put_reloads(const struct metrics *metrics, struct figures *to)
 {
         static const struct figure
@@ -293,6 +273,36 @@ put_reloads(const struct metrics *metrics, struct figures *to)
 
         figures_flag(to, &succeeded, metrics->refused_s == 0);
         figures_count(to, &applied, (uint64_t)metrics->applied_s);
+}
+
+static void
+put_refused_reload(const struct metrics *metrics, struct figures *to)
+{
+        if (metrics->refused_s == 0) {
+                figures_text(to, "refusedReload", NULL);
+                return;
+        }
+        figures_open(to, "refusedReload");
+        figures_number(to, "timeSeconds", metrics->refused_s);
+        figures_text(to, "reason", metrics->refused.text);
+        figures_close(to);
+}
+
+/* Write which configuration is in use; it has no secrets. */
+static void
+put_configuration(const struct metrics *metrics, struct figures *to)
+{
+        const struct config *newest = metrics->newest;
+
+        figures_open(to, "configuration");
+        figures_text(to, "file", newest->file);
+        figures_number(to, "loadedSeconds", metrics->applied_s);
+        put_refused_reload(metrics, to);
+        figures_open_list(to, "awaitingRestart");
+        for (size_t i = 0; i < newest->n_awaiting; i++)
+                figures_text(to, NULL, newest->awaiting[i]);
+        figures_close_list(to);
+        figures_close(to);
 }
 
 /* Write either document. */
@@ -308,8 +318,9 @@ put_all(const struct metrics *metrics, struct figures *to)
         metrics_put_value(metrics, METRICS_MISCONFIGURED, to);
         figures_text(to, "embeddedBroker", metrics->embedded_broker);
         put_brokers(&metrics->brokers, to);
-        put_clients(metrics, to);
-        metrics_put_configuration(metrics, to);
+        if (to->text != NULL)
+                render_clients(metrics, to);
+        put_configuration(metrics, to);
         if (metrics->config->roles & CONFIG_RECEIVER)
                 metrics_put_receiver(metrics, to);
         if (metrics->config->roles & CONFIG_ROUTER)

@@ -102,6 +102,6 @@ metrics_put_spool(const struct spool_stats *stats, struct figures *to)
         put_counts(stats, to);
         put_moments(stats, to);
         put_errors(stats, to);
-        figures_histogram(to, &sync, &stats->sync, NULL);
+        figures_histogram(to, &sync, &stats->sync);
         figures_close(to);
 }

@@ -15,12 +15,6 @@
 /* Written and read by any thread; orders nothing else. */
 typedef _Atomic uint64_t counter;
 
-/*
- * Readings of the histograms are kept for about METRICS_WINDOW_SLOTS * METRICS_WINDOW_STEP_MS: half a minute.
- */
-#define METRICS_WINDOW_SLOTS 16
-#define METRICS_WINDOW_STEP_MS 2000
-
 /* The lists below grow at a reload, in the main thread, while other threads read them. */
 struct metrics_source {
         _Atomic(struct metrics_source *) next;
@@ -40,14 +34,6 @@ struct metrics_events {
         counter count;
 };
 
-/* A listening socket. */
-struct metrics_listener {
-        struct metrics_listener *next;
-        const char *purpose; /* a constant */
-        char *address;
-        int has_tls;
-};
-
 /* Sums over the Kafka clients of one role. */
 struct metrics_clients {
         counter requests;
@@ -58,18 +44,10 @@ struct metrics_clients {
         counter queued_bytes;
 };
 
-/* The last readings of all histograms, as a ring. For the main thread. */
-struct metrics_window {
-        struct histogram_figures slots[METRICS_WINDOW_SLOTS][HISTOGRAM_N];
-        size_t next;
-        int64_t taken_ms; /* monotonic; of the last reading */
-};
-
 struct metrics {
-        const struct config *config; /* the first configuration */
-        const struct config *newest; /* held; for its sources */
-        int64_t certificate_end_s;   /* 0: no certificate */
-        struct metrics_listener *listeners;
+        const struct config *config;              /* the first configuration */
+        const struct config *newest;              /* held; for its sources */
+        int64_t certificate_end_s;                /* 0: no certificate */
         _Atomic(struct metrics_source *) sources; /* the first is for no source */
         _Atomic(struct metrics_events *) events;
         counter values[METRICS_N_VALUES];
@@ -77,7 +55,6 @@ struct metrics {
         struct recent recent_refusals;
         struct recent recent_quarantined;
         struct histogram histograms[HISTOGRAM_N];
-        struct metrics_window window;
         pthread_mutex_t mutex; /* protects the partitions */
         struct metrics_partition *partitions;
         size_t n_partitions;
@@ -100,16 +77,11 @@ metrics_read(const counter *count)
         return atomic_load_explicit(count, memory_order_relaxed);
 }
 
-/* Return the reading of a histogram from half a minute ago; zeros when the process is younger. */
-const struct histogram_figures *metrics_window_start(const struct metrics *metrics,
-                                                     enum metrics_histogram which);
-
 /* Write a figure that has one value, or a histogram. */
 void metrics_put_value(const struct metrics *metrics, enum metrics_value which, struct figures *to);
 void metrics_put_histogram(const struct metrics *metrics, enum metrics_histogram which, struct figures *to);
 
-/* Write a part of a document: /status has the configuration alone. */
-void metrics_put_configuration(const struct metrics *metrics, struct figures *to);
+/* Write a part of a document. */
 void metrics_put_receiver(const struct metrics *metrics, struct figures *to);
 void metrics_put_router(const struct metrics *metrics, struct figures *to);
 void metrics_put_spool(const struct spool_stats *stats, struct figures *to);

@@ -78,6 +78,5 @@ metrics_put_value(const struct metrics *metrics, enum metrics_value which, struc
 void
 metrics_put_histogram(const struct metrics *metrics, enum metrics_histogram which, struct figures *to)
 {
-        figures_histogram(to, &histograms[which], &metrics->histograms[which],
-                          metrics_window_start(metrics, which));
+        figures_histogram(to, &histograms[which], &metrics->histograms[which]);
 }

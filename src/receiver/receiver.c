@@ -60,7 +60,6 @@ add_listener(struct receiver *receiver, int fd, const char *opened_by)
         receiver->listeners[receiver->n_listeners++] = fd;
         log_info("listening for=receiver tls=%s opened_by=%s address=%s", has_tls ? "on" : "off", opened_by,
                  log_value(name, strlen(listener_name(fd, name, sizeof(name))), value));
-        metrics_add_listener(receiver->shared->metrics, "receiver", name, has_tls);
 }
 
 static int

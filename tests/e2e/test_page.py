@@ -227,20 +227,10 @@ def test_status_agrees_with_gatepost_status(daemon, shared):
             assert status[name][q] == pytest.approx(report[name][q], abs=0.001), name
     assert status["batchRecords"]["p50"] <= status["batchRecords"]["p99"] and status["verifySeconds"]["count"] > 0
     assert status["roles"] == report["roles"] and status["ready"] is True and status["kafkaReachable"] is True
-    assert [each["source"] for each in status["secrets"]] == ["invoicing", "orders"]
     (labels,) = daemon.metrics("gatepost_build_info")
     versions = dict(labels)
     assert status["versions"] == {"gatepostd": versions.pop("version"), **versions}
     assert datetime.datetime.fromisoformat(status["time"]).timestamp() == status["startTimeSeconds"] + status["uptimeSeconds"]
-
-
-@pytest.mark.slow
-def test_recent_times_cover_the_last_half_minute(daemon):
-    daemon.accept()
-    assert status_of(daemon)["ackSeconds"]["recent"]["count"] > 0
-    waiting.until(lambda: status_of(daemon)["ackSeconds"]["recent"]["count"] == 0, 60, "half a minute without deliveries")
-    times = status_of(daemon)["ackSeconds"]
-    assert times["recent"]["p50"] is None and times["recent"]["p99"] is None and times["count"] > 0 and times["p50"] > 0
 
 
 @pytest.mark.parametrize("role, other", [("receiver", "router"), ("router", "receiver")])
@@ -276,7 +266,6 @@ def test_names_are_escaped(offline, browser):
     with opened(browser, daemon) as tab:
         kind = "<b>&amp\"'{{style}}"
         assert kind in status_of(daemon)["events"]
-        assert kind in tab.value("document.querySelector('#topics').textContent")
         assert tab.value("document.querySelectorAll('td b, th b, main script, main style').length") == 0
         assert tab.complaints() == []
 
@@ -298,33 +287,18 @@ def test_markup_from_the_network_is_shown_as_text(installation, browser):
         assert tab.complaints() == []
 
 
-def test_configuration_is_shown_and_follows_a_reload(installation, browser, tmp_path):
+def test_configuration_is_shown_and_follows_a_reload(installation, browser):
     config = installation.config()
-    config["source invoicing"].update({"tolerance": "90s", "replay_guard": "off", "webhook_id": ["one", "two"]})
-    config["events"].update({"invoice.*": f"{installation.prefix}.invoices", "held": f"{installation.prefix}.invoices"})
     installation.create_topics(config)
     daemon = installation.start(config)
     shown = status_of(daemon)["configuration"]
     assert shown["file"] == str(config.directory / f"{daemon.name}.conf") and abs(shown["loadedSeconds"] - time.time()) < 600
-    assert shown["listeners"] == [{"address": daemon.address, "tls": False, "for": "receiver"},
-                                  {"address": daemon._addresses("admin")[0], "tls": False, "for": "admin"}]
-    source = {"name": "invoicing", "path": "/webhooks/invoicing", "headerPrefix": "x-invoicing", "secrets": 1,
-              "webhookIds": 2, "toleranceSeconds": 90, "replayGuard": False}
-    topics = {"deliveries": installation.kafka.deliveries, "quarantine": installation.kafka.quarantine,
-              "events": [{"kinds": "invoice.*", "topic": f"{installation.prefix}.invoices"},
-                         {"kinds": "held", "topic": f"{installation.prefix}.invoices"}]}
-    assert shown["topics"].pop("events")[:2] == topics.pop("events")  # before those by default
-    assert shown["sources"] == [source] and shown["topics"] == topics and shown["dedupWindowSeconds"] == 3 * 86400
-    config["source invoicing"]["tolerance"] = "1500ms"
+    assert shown["refusedReload"] is None and shown["awaitingRestart"] == []
     config.source("orders")
     reload(daemon)
-    shown = status_of(daemon)["configuration"]
-    assert [each["name"] for each in shown["sources"]] == ["invoicing", "orders"] and shown["sources"][0]["toleranceSeconds"] == 1.5
     with opened(browser, daemon) as tab:
-        for text in ("/webhooks/orders", "x-orders-*", "2 webhook-ids", "replay guard off", "tolerance 1.5 s",
-                     installation.kafka.deliveries, "3 d 0 h", " topics of events"):
-            assert text in tab.text, text
-        assert tab.value("document.querySelector('#topics').textContent").startswith(f"{installation.prefix}.invoicesinvoice.*, held")
+        assert tab.value("document.querySelector('#sources').textContent") == "invoicingnone yetordersnone yet"
+        assert shown["file"] in tab.text
 
 
 # What an operator sees at first
@@ -347,7 +321,7 @@ def test_state_rates_and_last_refusals_need_no_scrolling(daemon, browser, size, 
     with opened(browser, daemon, *SIZES[size], dark=dark) as tab:
         tab.wait_for(f"{VISIBLE}('#refusals tr') > 0 && {VISIBLE}('#recent tr') > 0")
         first = "#state, #causes li, figure" + (", #refusals tr:first-child, #reasons tr:first-child" if size == "wide" else "")
-        assert tab.value(f"{VISIBLE}('{first}')") >= (9 if size == "wide" else 7)
+        assert tab.value(f"{VISIBLE}('{first}')") >= (7 if size == "wide" else 5)
         assert tab.value(f"{BELOW}('{first}')") == []
         assert tab.value("[...document.querySelectorAll('td data')].every((each) => Number(each.value) > 0)")
         assert tab.value("document.documentElement.scrollWidth") <= SIZES[size][0]
@@ -366,11 +340,11 @@ def test_page_plots_traffic_and_fits_the_window(daemon, browser, size, dark, tmp
         accepted = "Number(document.querySelector('[data-key=\"outcome/accepted\"]')?.value ?? 0)"
         before = tab.value(accepted)
         drawn = tab.value("document.querySelectorAll('figure path').length")
-        assert drawn == 11  # lines of five plots
+        assert drawn == 7  # lines of three plots
         traffic(daemon)
         tab.wait_for(f"{accepted} >= {before + 3}")
         tab.wait_for("[...document.querySelectorAll('figure b')].some((o) => Number(o.textContent) > 0)")
-        tab.wait_for(f"{DRAWN} >= 11")
+        tab.wait_for(f"{DRAWN} >= 7")
         tab.wait_for("document.querySelectorAll('tr[data-row] path[d*=L]').length > 5")
         tab.screenshot(tmp_path / "page.png")
         assert tab.value("document.documentElement.scrollWidth") <= SIZES[size][0]
@@ -385,7 +359,7 @@ def test_page_plots_traffic_and_fits_the_window(daemon, browser, size, dark, tmp
 def test_every_plot_and_table_has_an_accessible_name(daemon, browser):
     traffic(daemon)
     with opened(browser, daemon) as tab:
-        tab.wait_for("document.querySelectorAll('svg').length > 12")
+        tab.wait_for("document.querySelectorAll('svg').length > 8")
         labels = tab.value("[...document.querySelectorAll('svg')].map((svg) => svg.getAttribute('role') + ' ' + svg.ariaLabel)")
         assert all(re.match(r"img \S.*last 5 minutes: highest \S+", label) for label in labels), labels
         assert len(set(labels)) == len(labels)

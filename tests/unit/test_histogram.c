@@ -89,7 +89,7 @@ START_TEST(test_text_has_bounds_and_sum_in_the_exposed_unit)
         histogram_add(&histogram, 2000, 1);
         histogram_add(&histogram, 3000, 1);
         figures_histogram(&(struct figures){.text = out},
-                          &(struct figure){"wait_seconds", "histogram", "How long.", NULL}, &histogram, NULL);
+                          &(struct figure){"wait_seconds", "histogram", "How long.", NULL}, &histogram);
         ck_assert_int_eq(fclose(out), 0);
         ck_assert_str_eq(text, expected);
         free(text);
@@ -128,22 +128,6 @@ START_TEST(test_quantile_is_linear_within_a_bucket)
         histogram_read(&histogram, &figures);
         ck_assert_double_eq_tol(histogram_quantile(&scale, &figures, 0.5), quantiles[_i].half, 1e-9);
         ck_assert_double_eq_tol(histogram_quantile(&scale, &figures, 0.99), quantiles[_i].most, 1e-9);
-}
-END_TEST
-
-START_TEST(test_difference_of_two_readings_is_what_was_added_between)
-{
-        struct histogram_figures earlier;
-
-        add_and_read(700);
-        earlier = figures;
-        histogram_add(&histogram, 400, 2);
-        histogram_read(&histogram, &figures);
-        histogram_subtract(&figures, &earlier);
-        ck_assert_uint_eq(figures.count, 2);
-        ck_assert_uint_eq(figures.sum, 800);
-        ck_assert_uint_eq(figures.up_to[0], 2);
-        ck_assert_uint_eq(figures.up_to[2], 2);
 }
 END_TEST
 
@@ -197,7 +181,6 @@ suite_histogram(void)
         tcase_add_test(tcase, test_text_has_bounds_and_sum_in_the_exposed_unit);
         tcase_add_test(tcase, test_label_value_is_escaped);
         tcase_add_loop_test(tcase, test_quantile_is_linear_within_a_bucket, 0, ARRAY_LEN(quantiles));
-        tcase_add_test(tcase, test_difference_of_two_readings_is_what_was_added_between);
         tcase_add_test(tcase, test_concurrent_writers_lose_no_values);
         tcase_set_timeout(tcase, 60);
         suite_add_tcase(suite, tcase);
