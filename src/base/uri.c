@@ -8,22 +8,22 @@
 #define HEX DIGITS "abcdefABCDEF"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* unreserved and sub-delims (sections 2.2 and 2.3), which may be in every part but the scheme */
-static const char common[] = LETTERS DIGITS "-._~!$&'()*+,;=";
+/* unreserved, sub-delims and gen-delims (sections 2.2 and 2.3) but # and the brackets of IP-literals */
+static const char chars[] = LETTERS DIGITS "-._~!$&'()*+,;=:/?@";
 
-/* Return the end of the characters that a part may have: the common ones, `more`, percent-encoded bytes. */
+/* Return the end of the characters that a URI may have up to its fragment, or in it. */
 static const char *
-skip(const char *at, const char *more)
+skip(const char *at)
 {
-        for (;;) {
-                if (*at == '%' && at[1] != '\0' && strchr(HEX, at[1]) != NULL && at[2] != '\0' &&
-                    strchr(HEX, at[2]) != NULL)
+        while (*at != '\0') {
+                if (*at == '%' && strspn(at + 1, HEX) >= 2)
                         at += 3;
-                else if (*at != '\0' && (strchr(common, *at) != NULL || strchr(more, *at) != NULL))
+                else if (strchr(chars, *at) != NULL)
                         at++;
                 else
-                        return at;
+                        break;
         }
+        return at;
 }
 
 /* Return where the text continues after its scheme and colon; the text itself if it has no scheme. */
@@ -35,65 +35,20 @@ skip_scheme(const char *text)
         return len > 0 && strchr(LETTERS, *text) != NULL && text[len] == ':' ? text + len + 1 : text;
 }
 
-/* Return the end of a host, a name or an address; NULL if a bracket of an IP-literal is not closed. */
-static const char *
-skip_host(const char *at)
-{
-        const char *end;
-
-        if (*at != '[')
-                return skip(at, "");
-        end = skip(at + 1, ":");
-        return end > at + 1 && *end == ']' ? end + 1 : NULL;
-}
-
-/* Return the end of an authority, [userinfo@]host[:port], or NULL if it is malformed. */
-static const char *
-skip_authority(const char *at)
-{
-        const char *userinfo = skip(at, ":");
-        const char *end = skip_host(*userinfo == '@' ? userinfo + 1 : at);
-
-        if (end != NULL && *end == ':')
-                end += 1 + strspn(end + 1, DIGITS);
-        return end == NULL || *end == '\0' || strchr("/?#", *end) != NULL ? end : NULL;
-}
-
-/* Return the end of everything but the fragment, or NULL if a part is malformed. */
-static const char *
-skip_to_fragment(const char *text)
-{
-        const char *at = skip_scheme(text);
-
-        if (strncmp(at, "//", 2) == 0) {
-                at = skip_authority(at + 2);
-        } else if (at == text) {
-                at = skip(at, "@"); /* path-noscheme: a colon in the first segment would end a scheme */
-                if (*at == ':')
-                        return NULL;
-        }
-        if (at == NULL)
-                return NULL;
-        at = skip(at, "/:@");
-        return *at == '?' ? skip(at + 1, "/:@?") : at;
-}
-
 int
 uri_is_reference(const char *text)
 {
-        const char *end = skip_to_fragment(text);
+        const char *end = skip(text);
 
-        if (*text == '\0' || end == NULL)
-                return 0;
-        return *end == '\0' || (*end == '#' && *skip(end + 1, "/:@?") == '\0');
+        if (*end == '#')
+                end = skip(end + 1);
+        return *text != '\0' && *end == '\0';
 }
 
 int
 uri_is_absolute(const char *text)
 {
-        const char *end = skip_to_fragment(text);
-
-        return skip_scheme(text) != text && end != NULL && *end == '\0';
+        return skip_scheme(text) != text && *skip(text) == '\0';
 }
 
 /* Return the authority and its length, or NULL if there is none. */

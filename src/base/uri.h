@@ -2,14 +2,14 @@
 #define BASE_URI_H
 
 /*
- * The syntax of URIs (RFC 3986, appendix A): ASCII only, `%` only before two hexadecimal digits, brackets
- * only around an address. Nothing is resolved or normalised.
+ * The characters of URIs (RFC 3986): ASCII only, `%` only before two hexadecimal digits, and no brackets,
+ * which only an IPv6 address has. The order of a URI's parts is not checked.
  */
 
-/* Return whether the text is a URI, or a relative reference such as /eu (section 4.1), and not empty. */
+/* Return whether the text can be a URI, or a relative reference such as /eu (section 4.1), not empty. */
 int uri_is_reference(const char *text);
 
-/* Return whether the text is an absolute-URI (section 4.3): it begins with a scheme, and has no fragment. */
+/* Return whether it can be an absolute-URI (section 4.3): it begins with a scheme, and has no fragment. */
 int uri_is_absolute(const char *text);
 
 /*
