@@ -72,8 +72,6 @@ add_lines(struct curl_slist **lines, const struct http_client_request *request)
 static void
 set_connection(CURL *curl, const struct http_client_request *request)
 {
-        long connect_ms =
-            request->timeout_ms < HTTP_CLIENT_TIMEOUT_MS ? request->timeout_ms : HTTP_CLIENT_TIMEOUT_MS;
         const char *system_file = getenv("SSL_CERT_FILE"); /* OpenSSL's, which libcurl does not read */
 
         (void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR,
@@ -90,7 +88,6 @@ set_connection(CURL *curl, const struct http_client_request *request)
         }
         if (request->allows_any_name)
                 (void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
-        (void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
         (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, request->timeout_ms);
         (void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 }
@@ -177,13 +174,10 @@ keep_headers(CURL *easy, const struct http_client_request *request, struct http_
 
 /* Return a question to follow the reason of a failure that another scheme in the URL may explain, or "". */
 static const char *
-ask_for_scheme(const struct http_client_request *request, CURLcode code, const char *reason)
+ask_for_scheme(CURLcode code)
 {
-        if (strstr(reason, "wrong version number") != NULL)
-                return "; this port has no TLS: is the URL http:// rather than https://?";
-        return (code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR) &&
-                       strncasecmp(request->url, "http:", 5) == 0
-                   ? "; if this port has TLS, the URL must begin with https://"
+        return code == CURLE_SSL_CONNECT_ERROR || code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR
+                   ? "; is this a port for http:// or for https://?"
                    : "";
 }
 
@@ -206,7 +200,7 @@ http_client_call(const struct http_client_request *request, struct http_client_a
                                                       .took_us = answer->took_us};
                 result = error_set(error, "%s%s",
                                    transfer.reason[0] != '\0' ? transfer.reason : curl_easy_strerror(code),
-                                   ask_for_scheme(request, code, transfer.reason));
+                                   ask_for_scheme(code));
         } else {
                 keep_headers(transfer.easy, request, answer);
         }

@@ -270,9 +270,9 @@ def test_url_gets_the_path_of_the_source_unless_it_has_one(offline, to, url):
         f"gatepost send: {url.format(address, path='/webhooks/invoicing')}: "), done.stderr
 
 
-def test_https_to_a_port_without_tls_says_so(shared, daemon):
+def test_https_to_a_port_without_tls_asks_for_the_scheme(shared, daemon):
     done = shared.gatepost("send", "--kind", "invoice.accepted", "--to", f"https://{daemon.address}")
-    assert done.returncode == EX_TEMPFAIL and "; this port has no TLS: is the URL http:// rather than https://?" in done.stderr
+    assert done.returncode == EX_TEMPFAIL and "; is this a port for http:// or for https://?" in done.stderr
 
 
 def test_missing_body_file_exits_66(send):
