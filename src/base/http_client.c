@@ -140,7 +140,6 @@ perform(CURL *easy, const struct http_client_request *request, struct http_clien
 {
         struct received received = {answer, 1, request->max_answer};
         CURLcode code;
-        curl_off_t took_us = 0;
         long status = 0, os_error = 0, local_port = 0;
 
         (void)curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
@@ -155,21 +154,7 @@ perform(CURL *easy, const struct http_client_request *request, struct http_clien
         (void)curl_easy_getinfo(easy, CURLINFO_LOCAL_PORT, &local_port);
         answer->is_connected = code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST &&
                                (code != CURLE_OPERATION_TIMEDOUT || local_port > 0);
-        (void)curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &took_us);
-        answer->took_us = took_us;
         return answer->is_cut && code == CURLE_WRITE_ERROR ? CURLE_OK : code;
-}
-
-/* Copy the values of the headers that the request asks for. */
-static void
-keep_headers(CURL *easy, const struct http_client_request *request, struct http_client_answer *answer)
-{
-        struct curl_header *header;
-
-        for (size_t i = 0; i < request->n_keeps && i < HTTP_CLIENT_MAX_KEPT; i++) {
-                if (curl_easy_header(easy, request->keeps[i], 0, CURLH_HEADER, -1, &header) == CURLHE_OK)
-                        answer->kept[i] = mem_strdup(header->value);
-        }
 }
 
 /* Return a question to follow the reason of a failure that another scheme in the URL may explain, or "". */
@@ -196,13 +181,10 @@ http_client_call(const struct http_client_request *request, struct http_client_a
                 free(answer->body);
                 *answer = (struct http_client_answer){.failure = failure_of(code),
                                                       .os_error = answer->os_error,
-                                                      .is_connected = answer->is_connected,
-                                                      .took_us = answer->took_us};
+                                                      .is_connected = answer->is_connected};
                 result = error_set(error, "%s%s",
                                    transfer.reason[0] != '\0' ? transfer.reason : curl_easy_strerror(code),
                                    ask_for_scheme(code));
-        } else {
-                keep_headers(transfer.easy, request, answer);
         }
         http_client_release(&transfer);
         return result;

@@ -17,8 +17,6 @@
 /* Default time limit of a call that a person waits for. */
 #define HTTP_CLIENT_TIMEOUT_MS 10000
 
-#define HTTP_CLIENT_MAX_KEPT 4
-
 /* A request, over HTTP or HTTPS. */
 struct http_client_request {
         const char *method;
@@ -31,10 +29,8 @@ struct http_client_request {
         size_t n_headers;
         const void *body; /* JSON; NULL: none */
         size_t len;
-        long timeout_ms;          /* of the whole call */
-        size_t max_answer;        /* bytes of the answer's body that http_client_call() reads */
-        const char *const *keeps; /* names of the answer's headers to keep */
-        size_t n_keeps;           /* at most HTTP_CLIENT_MAX_KEPT */
+        long timeout_ms;   /* of the whole call */
+        size_t max_answer; /* bytes of the answer's body that http_client_call() reads */
 };
 
 enum http_client_failure {
@@ -51,8 +47,6 @@ struct http_client_answer {
         enum http_client_failure failure; /* if there is no answer */
         int os_error;                     /* errno of a connection that failed, or 0 */
         int is_connected;                 /* there was a connection, perhaps without TLS yet */
-        int64_t took_us;                  /* the whole call */
-        char *kept[HTTP_CLIENT_MAX_KEPT]; /* values of the headers to keep, or NULL; the caller frees them */
 };
 
 /**

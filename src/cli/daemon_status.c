@@ -9,7 +9,7 @@
 #include "base/http_client.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/own_url.h"
+#include "cli/receiver_url.h"
 #include "config/endpoint.h"
 #include "config/ini.h"
 #include "config/options.h"
@@ -107,11 +107,11 @@ static int
 ask(const char *file, const struct config_listen *address, struct json_value **status)
 {
         struct http_client_answer answer;
-        struct own_url endpoint;
+        struct receiver_url endpoint;
         struct error error;
         int result;
 
-        if (own_url_make(address, NULL, "/status", &endpoint) != 0)
+        if (receiver_url_own(address, NULL, "/status", &endpoint) != 0)
                 return command_fail(EX_CONFIG,
                                     "listen in [admin] of %s is %s, a port that only gatepostd knows; choose "
                                     "a port, for example 9464, and restart gatepostd",

@@ -7,7 +7,7 @@
 
 #include "base/http_client.h"
 #include "base/mem.h"
-#include "cli/own_url.h"
+#include "cli/receiver_url.h"
 #include "cli/status_findings.h"
 #include "http/answer.h"
 #include "http/tls.h"
@@ -40,7 +40,7 @@ doctor_check_configuration(struct doctor *doctor)
 
 /* Call gatepostd at one of its addresses, in a way that it does not count as a refusal. */
 static int
-call(const struct own_url *to, struct http_client_answer *answer, struct error *error)
+call(const struct receiver_url *to, struct http_client_answer *answer, struct error *error)
 {
         static const char *const headers[] = {"User-Agent: " DELIVERY_PROBE_AGENT};
         const struct http_client_request request = {.method = "GET",
@@ -80,7 +80,7 @@ report_stranger(struct doctor *doctor, const char *address, const char *section)
 }
 
 static void
-check_listener(struct doctor *doctor, const char *address, const struct own_url *to)
+check_listener(struct doctor *doctor, const char *address, const struct receiver_url *to)
 {
         struct http_client_answer answer;
         struct error error;
@@ -108,12 +108,12 @@ doctor_check_listeners(struct doctor *doctor)
 
         for (size_t i = 0; i < config->n_listen && config->roles & CONFIG_RECEIVER; i++) {
                 const struct config_listen *listen = &config->listen[i];
-                struct own_url to;
+                struct receiver_url to;
 
                 if (config->requires_proxy || config->tls_client_ca_file != NULL) {
                         doctor_skip(doctor, listen->text, "it takes only connections of proxies");
-                } else if (own_url_make(listen, config->tls_certificate_file, config->sources[0].path, &to) !=
-                           0) {
+                } else if (receiver_url_own(listen, config->tls_certificate_file, config->sources[0].path,
+                                            &to) != 0) {
                         doctor_skip(doctor, listen->text, "only gatepostd knows its port");
                 } else {
                         check_listener(doctor, listen->text, &to);
@@ -124,7 +124,7 @@ doctor_check_listeners(struct doctor *doctor)
 
 /* Ask for /status, and report why it is not known. */
 static void
-read_status(struct doctor *doctor, const struct own_url *to)
+read_status(struct doctor *doctor, const struct receiver_url *to)
 {
         const char *address = doctor->config->admin->text;
         struct http_client_answer answer;
@@ -174,10 +174,10 @@ void
 doctor_check_daemon(struct doctor *doctor)
 {
         const struct config_listen *admin = doctor->config->admin;
-        struct own_url to;
+        struct receiver_url to;
         const char *file;
 
-        if (admin == NULL || own_url_make(admin, NULL, "/status", &to) != 0) {
+        if (admin == NULL || receiver_url_own(admin, NULL, "/status", &to) != 0) {
                 doctor_skip(doctor, "[admin]", "listen is off or has port 0, so gatepostd cannot be asked");
                 return;
         }

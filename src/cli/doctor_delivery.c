@@ -24,12 +24,12 @@
 
 /* Choose the URL of a source. Returns 0, or -1 when only gatepostd knows the port. */
 static int
-choose_url(const struct doctor *doctor, const struct config_source *source, struct own_url *to)
+choose_url(const struct doctor *doctor, const struct config_source *source, struct receiver_url *to)
 {
-        *to = (struct own_url){0};
+        *to = (struct receiver_url){0};
         if (doctor->url == NULL)
-                return own_url_make(&doctor->config->listen[0], doctor->config->tls_certificate_file,
-                                    source->path, to);
+                return receiver_url_own(&doctor->config->listen[0], doctor->config->tls_certificate_file,
+                                        source->path, to);
         to->url = receiver_url_make(doctor->url, source->path);
         return 0;
 }
@@ -86,7 +86,7 @@ static void
 try_source(struct doctor *doctor, const struct config_source *source)
 {
         struct test_delivery delivery;
-        struct own_url to;
+        struct receiver_url to;
         char *shown;
 
         if (choose_url(doctor, source, &to) != 0) {
@@ -94,7 +94,7 @@ try_source(struct doctor *doctor, const struct config_source *source)
                 return;
         }
         shown = uri_hide_secrets(to.url);
-        if (test_delivery_send(source, &to, &delivery) == 0 && delivery.has_answer)
+        if (test_delivery_send(source, &to, &delivery) == 0)
                 judge_answer(doctor, source, shown, &delivery);
         else
                 doctor_fail(doctor, EX_UNAVAILABLE, shown, "gatepost-guide(7), Deliveries are refused", "%s",

@@ -5,10 +5,20 @@
 #include "base/error.h"
 #include "config/config.h"
 
-/*
- * The URL of a receiver as an admin writes it, with --to: http:// may be missing, and the path, too. Then the
- * path of a source is added, before a query.
+/* How to reach a receiver: a configured listener of this machine, or a URL as an admin writes it with --to. */
+struct receiver_url {
+        char *url;               /* the caller frees it */
+        const char *ca_file;     /* NULL, or the certificate to expect, whatever its name */
+        const char *socket_path; /* NULL, or the Unix-domain socket to connect to; owned by the listener */
+};
+
+/**
+ * receiver_url_own(listen, ca_file, path, own):
+ * Make the URL of a path on a listener; 0.0.0.0 becomes 127.0.0.1. With ca_file, the listener's certificate,
+ * it is an https URL. Returns 0, or -1 when the configured port is 0, so that only the daemon knows the port.
  */
+int receiver_url_own(const struct config_listen *listen, const char *ca_file, const char *path,
+                     struct receiver_url *own) MUST_CHECK;
 
 /* Check that it is a URL of http or https, with a host. Returns 0, or -1 with the reason. */
 int receiver_url_check(const char *text, struct error *error) MUST_CHECK;
@@ -16,7 +26,10 @@ int receiver_url_check(const char *text, struct error *error) MUST_CHECK;
 /* Return whether it has a path; / is none. */
 int receiver_url_has_path(const char *text);
 
-/* Return a checked URL with its scheme, and with this path unless it has one. The caller frees it. */
+/*
+ * Return a checked URL with http:// unless it has a scheme, and with this path, before a query, unless it has
+ * one. The caller frees it.
+ */
 char *receiver_url_make(const char *text, const char *path) MUST_CHECK;
 
 /*

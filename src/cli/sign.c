@@ -7,12 +7,15 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/source_choice.h"
 
 #define NOW UINT64_MAX
+
+#define ANSWER_MAX 65536 /* bytes of an answer that are read */
 
 void
 sign_choose_ids(struct sign_input *signing, const char *delivery_id, const char *webhook_id)
@@ -30,27 +33,58 @@ sign_choose_ids(struct sign_input *signing, const char *delivery_id, const char 
 
 int
 sign_delivery(const struct sign_input *signing, const struct signature_key *key, int64_t timestamp,
-              struct sign_values *values, struct error *error)
+              char *lines[DELIVERY_N_HEADERS], struct error *error)
 {
         char when[24], text[SIGNATURE_HEADER_LEN + 1];
+        const char *const values[] = {[DELIVERY_SIGNATURE] = text,
+                                      [DELIVERY_TIMESTAMP] = when,
+                                      [DELIVERY_WEBHOOK_ID] = signing->webhook_id,
+                                      [DELIVERY_ID] = signing->delivery_id};
         uint8_t signature[SIGNATURE_SIZE];
 
         (void)snprintf(when, sizeof(when), "%010" PRId64, timestamp);
         if (signature_compute(key, when, signing->body, signing->len, signature) != 0)
                 return error_set(error, "the signature could not be computed: out of memory");
         signature_format(signature, text);
-        values->values[DELIVERY_SIGNATURE] = mem_strdup(text);
-        values->values[DELIVERY_TIMESTAMP] = mem_strdup(when);
-        values->values[DELIVERY_WEBHOOK_ID] = mem_strdup(signing->webhook_id);
-        values->values[DELIVERY_ID] = mem_strdup(signing->delivery_id);
+        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
+                lines[h] = mem_printf("%s-%s: %s", signing->source->header_prefix,
+                                      delivery_header_suffix((enum delivery_header)h), values[h]);
         return 0;
 }
 
 void
-sign_clear_values(struct sign_values *values)
+sign_free_lines(char *lines[DELIVERY_N_HEADERS])
 {
         for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
-                free(values->values[h]);
+                free(lines[h]);
+}
+
+int
+sign_post(const struct sign_input *signing, const struct signature_key *key, int64_t timestamp,
+          const struct receiver_url *to, struct http_client_answer *answer, struct error *error)
+{
+        char *lines[DELIVERY_N_HEADERS + 1];
+        const struct http_client_request request = {.method = "POST",
+                                                    .url = to->url,
+                                                    .socket_path = to->socket_path,
+                                                    .ca_file = to->ca_file,
+                                                    .allows_any_name = to->ca_file != NULL,
+                                                    .headers = (const char *const *)lines,
+                                                    .n_headers = ARRAY_LEN(lines),
+                                                    .body = signing->body,
+                                                    .len = signing->len,
+                                                    .timeout_ms = SIGN_POST_TIMEOUT_MS,
+                                                    .max_answer = ANSWER_MAX};
+        int result;
+
+        *answer = (struct http_client_answer){0};
+        if (sign_delivery(signing, key, timestamp, lines, error) != 0)
+                return -1;
+        lines[DELIVERY_N_HEADERS] = mem_printf("User-Agent: %s", signing->agent);
+        result = http_client_call(&request, answer, error);
+        free(lines[DELIVERY_N_HEADERS]);
+        sign_free_lines(lines);
+        return result;
 }
 
 static struct {
@@ -61,41 +95,15 @@ static struct {
         const char *body_file;
 } args = {.timestamp = NOW};
 
-/* Print the four headers, if they are well formed. Returns an exit status. */
-static int
-print_headers(const struct config_source *source, const struct sign_values *values)
-{
-        struct delivery_headers headers = {0};
-        const char *faults[DELIVERY_N_HEADERS];
-        struct delivery delivery;
-
-        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++) {
-                headers.values[h] = values->values[h];
-                headers.counts[h] = 1;
-        }
-        if (delivery_parse(&headers, &delivery, faults) != 0) {
-                for (size_t h = 0; h < DELIVERY_N_HEADERS; h++) {
-                        if (faults[h] != NULL)
-                                return command_misused("--%s %s",
-                                                       delivery_header_suffix((enum delivery_header)h),
-                                                       faults[h]);
-                }
-        }
-        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
-                printf("%s-%s: %s\n", source->header_prefix, delivery_header_suffix((enum delivery_header)h),
-                       values->values[h]);
-        return 0;
-}
-
 /* Sign with the source's first secret, and print. */
 static int
 sign(const struct config *config)
 {
         struct sign_input signing = {.source = source_choice_find(args.choice.name, config)};
         int64_t timestamp = args.timestamp == NOW ? clock_now_ms() / 1000 : (int64_t)args.timestamp;
-        struct sign_values values;
+        char *lines[DELIVERY_N_HEADERS];
         struct error error;
-        int status;
+        int status = 0;
 
         if (signing.source == NULL)
                 return EX_USAGE;
@@ -103,9 +111,10 @@ sign(const struct config *config)
         if (signing.body == NULL)
                 return command_fail(EX_NOINPUT, "%s", error.text);
         sign_choose_ids(&signing, args.delivery_id, args.webhook_id);
-        if (sign_delivery(&signing, signing.source->keys[0], timestamp, &values, &error) == 0) {
-                status = print_headers(signing.source, &values);
-                sign_clear_values(&values);
+        if (sign_delivery(&signing, signing.source->keys[0], timestamp, lines, &error) == 0) {
+                for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
+                        puts(lines[h]);
+                sign_free_lines(lines);
         } else {
                 status = command_fail(EX_SOFTWARE, "%s", error.text);
         }

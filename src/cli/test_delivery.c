@@ -6,11 +6,8 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/json_tree.h"
-#include "base/mem.h"
 #include "model/delivery_check.h"
 #include "model/judge.h"
-
-#define ANSWER_MAX 65536
 
 /* Return the name of a body's first member, which must not be the one that leads to the kind. */
 static const char *
@@ -76,50 +73,22 @@ test_delivery_recognises(struct span body)
         return result;
 }
 
-static void
-post(struct test_delivery *delivery, const struct own_url *to, const struct sign_values *values)
-{
-        const struct sign_input *signing = &delivery->signing;
-        char *headers[DELIVERY_N_HEADERS + 1];
-        struct http_client_request request = {.method = "POST",
-                                              .url = to->url,
-                                              .socket_path = to->socket_path,
-                                              .ca_file = to->ca_file,
-                                              .allows_any_name = to->ca_file != NULL,
-                                              .headers = (const char *const *)headers,
-                                              .n_headers = DELIVERY_N_HEADERS + 1,
-                                              .body = signing->body,
-                                              .len = signing->len,
-                                              .timeout_ms = TEST_DELIVERY_TIMEOUT_MS,
-                                              .max_answer = ANSWER_MAX};
-
-        for (size_t h = 0; h < DELIVERY_N_HEADERS; h++)
-                headers[h] = mem_printf("%s-%s: %s", signing->source->header_prefix,
-                                        delivery_header_suffix((enum delivery_header)h), values->values[h]);
-        headers[DELIVERY_N_HEADERS] = mem_strdup("User-Agent: " DELIVERY_PROBE_AGENT);
-        delivery->has_answer = http_client_call(&request, &delivery->answer, &delivery->error) == 0;
-        delivery->answered_ms = clock_now_ms();
-        for (size_t h = 0; h <= DELIVERY_N_HEADERS; h++)
-                free(headers[h]);
-}
-
 int
-test_delivery_send(const struct config_source *source, const struct own_url *to,
+test_delivery_send(const struct config_source *source, const struct receiver_url *to,
                    struct test_delivery *delivery)
 {
-        struct sign_values values;
+        struct sign_input *signing = &delivery->signing;
+        int result;
 
-        *delivery = (struct test_delivery){.signing = {.source = source,
-                                                       .body = test_delivery_body(&source->rules.kind)},
+        *delivery = (struct test_delivery){.signing = {.source = source, .agent = DELIVERY_PROBE_AGENT},
                                            .sent_ms = clock_now_ms()};
-        delivery->signing.len = strlen(delivery->signing.body);
-        sign_choose_ids(&delivery->signing, NULL, NULL);
-        if (sign_delivery(&delivery->signing, source->keys[0], delivery->sent_ms / 1000, &values,
-                          &delivery->error) != 0)
-                return -1;
-        post(delivery, to, &values);
-        sign_clear_values(&values);
-        return 0;
+        signing->body = test_delivery_body(&source->rules.kind);
+        signing->len = strlen(signing->body);
+        sign_choose_ids(signing, NULL, NULL);
+        result = sign_post(signing, source->keys[0], delivery->sent_ms / 1000, to, &delivery->answer,
+                           &delivery->error);
+        delivery->answered_ms = clock_now_ms();
+        return result;
 }
 
 void

@@ -6,13 +6,10 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/http_client.h"
-#include "cli/own_url.h"
+#include "cli/receiver_url.h"
 #include "cli/sign.h"
 #include "model/pointer.h"
 #include "model/record.h"
-
-/* How long one waits for its answer. */
-#define TEST_DELIVERY_TIMEOUT_MS 15000
 
 /*
  * A delivery that tries the way from a URL to the router, signed and sent as the service would. The router
@@ -21,17 +18,15 @@
 struct test_delivery {
         struct sign_input signing;
         int64_t sent_ms, answered_ms; /* by this machine's clock */
-        int has_answer;
-        struct http_client_answer answer; /* without one, it says what failed */
-        struct error error;               /* why there is none */
+        struct http_client_answer answer;
+        struct error error; /* why there is none */
 };
 
-/**
- * test_delivery_send(source, to, delivery):
- * Sign a delivery with the source's first secret, and send it. Returns 0 with the answer, or why there is
- * none; -1 with the reason if it could not be signed. The caller clears it.
+/*
+ * Sign a delivery with the source's first secret, and send it. Returns 0, or -1 with the reason when there is
+ * no answer. The caller clears it.
  */
-int test_delivery_send(const struct config_source *source, const struct own_url *to,
+int test_delivery_send(const struct config_source *source, const struct receiver_url *to,
                        struct test_delivery *delivery) MUST_CHECK;
 void test_delivery_clear(struct test_delivery *delivery);
 

@@ -208,27 +208,6 @@ def test_repeated_delivery_is_published_as_one_event(shared, send, reader):
     assert [record.delivery_id for record in shared.kafka.read()].count("chosen-id-1") == 1
 
 
-def test_each_answer_is_an_object_with_json(send, reader):
-    done = send("--kind", "invoice.accepted", "--json", "--repeat", "3")
-    assert (done.returncode, done.stderr) == (0, "")
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(answers) == 3 and len({each["deliveryId"] for each in answers}) == 1
-    for each in answers:
-        assert each["status"] == 200 and 0 < each["milliseconds"] < 10000
-        assert json.loads(each["body"]) == {"ok": True, "deliveryId": each["deliveryId"]}
-        assert each["headers"]["content-type"] == "application/json" and re.fullmatch("[0-9a-f]{16}", each["headers"]["x-request-id"])
-    assert len({each["headers"]["x-request-id"] for each in answers}) == 3
-    reader.wait_for(answers[0]["deliveryId"])
-
-
-def test_refusals_and_missing_answers_are_objects_with_json(send):
-    done = send("--kind", "invoice.accepted", "--json", "--forge")
-    assert done.returncode == EX_DATAERR and json.loads(done.stdout)["status"] == 401
-    done = send("--kind", "invoice.accepted", "--json", url="http://127.0.0.1:9/")
-    answer = json.loads(done.stdout)
-    assert done.returncode == EX_TEMPFAIL and answer["status"] is None and answer["error"] in done.stderr
-
-
 def test_refused_deliveries_exit_65_and_print_the_answer(send):
     for arguments, code in ((["--forge"], "INVALID_SIGNATURE"), (["--age", "1h"], "STALE_TIMESTAMP"),
                             (["--delivery-id", "no good"], "VALIDATION_ERROR")):
@@ -273,6 +252,14 @@ def test_url_gets_the_path_of_the_source_unless_it_has_one(offline, to, url):
 def test_https_to_a_port_without_tls_asks_for_the_scheme(shared, daemon):
     done = shared.gatepost("send", "--kind", "invoice.accepted", "--to", f"https://{daemon.address}")
     assert done.returncode == EX_TEMPFAIL and "; is this a port for http:// or for https://?" in done.stderr
+
+
+@pytest.mark.parametrize("change", [{"proxy_protocol": "required", "trusted_proxy": "127.0.0.1"}, {"listen": "127.0.0.1:0"}], ids=["proxy", "port"])
+def test_receiver_that_cannot_be_reached_from_here_is_refused_with_the_option(offline, change):
+    config = offline.config()
+    config["receiver"].update(change)
+    done = offline.gatepost("send", "--kind", "invoice.accepted", config=config)
+    assert (done.returncode, done.stdout) == (EX_USAGE, "") and "give --to" in done.stderr
 
 
 def test_missing_body_file_exits_66(send):

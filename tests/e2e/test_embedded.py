@@ -39,7 +39,7 @@ def events(run, *arguments):
 
 def send(run, kind):
     """Returns the delivery-id."""
-    return json.loads(run("send", "--json", "--kind", kind).stdout)["deliveryId"]
+    return json.loads(run("send", "--kind", kind).stdout.partition(" ")[2])["deliveryId"]
 
 
 def wait_for_routed(run, n):
