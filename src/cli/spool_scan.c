@@ -2,11 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -14,81 +11,67 @@
 #include "cli/command.h"
 
 int
-spool_scan_find(const char *file, const char *directory, char **path)
+spool_scan_open(const char *path, int exclusive, struct spool_directory **directory)
 {
-        struct config *config;
-        int status = 0;
+        struct error error;
 
-        if (directory != NULL) {
-                *path = mem_strdup(directory);
-                return 0;
-        }
-        config = config_load(file);
-        if (config == NULL)
-                return EX_CONFIG;
-        if (config->spool == NULL)
-                status = command_misused("needs DIR: %s has no spool in [receiver]", file);
-        else
-                *path = mem_strdup(config->spool);
-        config_free(config);
-        return status;
+        if (access(path, R_OK | X_OK) != 0)
+                return command_fail(errno == EACCES ? EX_NOPERM : EX_NOINPUT, "cannot open %s: %s", path,
+                                    strerror(errno));
+        *directory = spool_directory_open(path, exclusive, &error);
+        return *directory != NULL ? 0 : command_fail(exclusive ? EX_TEMPFAIL : EX_NOINPUT, "%s", error.text);
 }
 
 static void
-add(struct spool_scan *scan, const struct spool_file *file, int is_aside)
+add(struct spool_scan *scan, uint64_t number, int is_aside)
 {
-        struct spool_scan_segment *segment;
+        struct spool_scan_segment *segment = &scan->segments[scan->n++];
 
-        scan->segments = mem_resize(scan->segments, scan->n + 1, sizeof(*scan->segments));
-        segment = &scan->segments[scan->n++];
-        memset(segment, 0, sizeof(*segment));
-        segment->number = file->number;
         segment->is_aside = is_aside;
-        (void)(is_aside ? spool_directory_damaged_name : spool_directory_name)(file->number, segment->name);
+        (void)(is_aside ? spool_directory_damaged_name : spool_directory_name)(number, segment->name);
 }
 
+/* Report the segments in a directory. Return an exit status. */
 static int
-compare(const void *a, const void *b)
+report_directory(struct spool_directory *directory, int (*report)(struct spool_scan *scan))
 {
-        const struct spool_scan_segment *one = a, *other = b;
+        struct spool_scan scan = {.directory = directory};
+        struct spool_listing listing;
+        struct error error;
+        int status;
 
-        if (one->number != other->number)
-                return one->number < other->number ? -1 : 1;
-        return one->is_aside - other->is_aside;
+        if (spool_directory_list(directory, 0, &listing, &error) != 0)
+                return command_fail(EX_NOINPUT, "%s", error.text);
+        scan.n_others = listing.n_others;
+        scan.segments = mem_alloc((listing.n_segments + listing.n_damaged + 1) * sizeof(*scan.segments));
+        for (size_t i = 0; i < listing.n_segments; i++)
+                add(&scan, listing.segments[i].number, 0);
+        for (size_t i = 0; i < listing.n_damaged; i++)
+                add(&scan, listing.damaged[i].number, 1);
+        spool_listing_free(&listing);
+        status = report(&scan);
+        free(scan.segments);
+        return status;
 }
 
 int
-spool_scan_open(struct spool_scan *scan, const char *path)
+spool_scan_run(const char *file, const char *path, int (*report)(struct spool_scan *scan))
 {
-        struct spool_listing listing;
-        struct error error;
-        struct stat status;
+        struct config *config = path != NULL ? NULL : config_load(file);
+        struct spool_directory *directory = NULL;
+        int status;
 
-        memset(scan, 0, sizeof(*scan));
-        if (stat(path, &status) != 0)
-                return command_fail(errno == EACCES ? EX_NOPERM : EX_NOINPUT, "cannot open %s: %s", path,
-                                    strerror(errno));
-        if (!S_ISDIR(status.st_mode))
-                return command_fail(EX_NOINPUT, "%s is not a directory", path);
-        scan->directory = spool_directory_open(path, 0, &error);
-        if (scan->directory == NULL || spool_directory_list(scan->directory, 0, &listing, &error) != 0)
-                return command_fail(EX_NOPERM, "%s", error.text);
-        for (size_t i = 0; i < listing.n_segments; i++)
-                add(scan, &listing.segments[i], 0);
-        for (size_t i = 0; i < listing.n_damaged; i++)
-                add(scan, &listing.damaged[i], 1);
-        scan->n_others = listing.n_others;
-        spool_listing_free(&listing);
-        if (scan->n > 1)
-                qsort(scan->segments, scan->n, sizeof(*scan->segments), compare);
-        return 0;
-}
-
-void
-spool_scan_close(struct spool_scan *scan)
-{
-        free(scan->segments);
-        spool_directory_close(scan->directory);
+        if (path == NULL && config == NULL)
+                return EX_CONFIG;
+        if (path == NULL)
+                path = config->spool;
+        status = path == NULL ? command_misused("needs DIR: %s has no spool in [receiver]", file)
+                              : spool_scan_open(path, 0, &directory);
+        if (status == 0)
+                status = report_directory(directory, report);
+        spool_directory_close(directory);
+        config_free(config);
+        return status;
 }
 
 void
@@ -111,53 +94,10 @@ spool_scan_read(const struct spool_scan *scan, struct spool_scan_segment *segmen
                 if (visit != NULL)
                         visit(segment, &record, arg);
         }
+        segment_reader_summary(reader, &segment->summary);
+        segment_reader_close(reader);
         if (found < 0)
                 segment->has_failed = error_set(&segment->failure, "out of memory") != 0;
-        segment_reader_summary(reader, &segment->summary);
-        if (found == 0 && segment->summary.unreadable_bytes > 0)
-                segment->has_failed =
-                    error_set(&segment->failure,
-                              "the disk does not return all of it; readable records: %" PRIu64,
-                              segment->summary.n_records) != 0;
-        segment_reader_close(reader);
-}
-
-void
-spool_scan_read_all(struct spool_scan *scan)
-{
-        size_t n = 0;
-
-        for (size_t i = 0; i < scan->n; i++) {
-                spool_scan_read(scan, &scan->segments[i], NULL, NULL);
-                if (!scan->segments[i].is_gone)
-                        scan->segments[n++] = scan->segments[i];
-        }
-        scan->n = n;
-}
-
-/* A segment that ends within its header was created just before a crash. */
-const char *
-spool_scan_state(const struct spool_scan_segment *segment)
-{
-        if (segment->has_failed)
-                return "failed";
-        if (segment->is_aside)
-                return "aside";
-        if (segment->summary.damaged_bytes > 0)
-                return "damaged";
-        return segment->summary.torn_bytes > 0 || segment->summary.size < SEGMENT_HEADER_SIZE ? "torn"
-                                                                                              : "complete";
-}
-
-struct span
-spool_scan_key(const struct segment_record *record)
-{
-        struct record_header field;
-        size_t at = 0;
-
-        while (segment_next_field(record->fields, &at, &field) > 0) {
-                if (field.name[0] == '\0')
-                        return field.value;
-        }
-        return (struct span){NULL, 0};
+        else if (segment->summary.unreadable_bytes > 0)
+                segment->has_failed = error_set(&segment->failure, "the disk does not return all of it") != 0;
 }
