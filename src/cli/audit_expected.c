@@ -69,7 +69,6 @@ on_quarantined(const rd_kafka_message_t *message, size_t index, struct error *er
         struct audit_exception *exception;
 
         (void)index;
-        terminal_progress_step(&audit->progress);
         if (message_is_marker(message)) {
                 add_released(audit, message);
                 return RANGE_GO_ON;
@@ -137,7 +136,6 @@ audit_expected_read_exceptions(struct audit *audit)
         audit_work_progress(audit, "quarantine", plan->published + first, n);
         result = range_read(plan->config, plan->bootstrap, plan->published + first, n, on_quarantined, audit,
                             &error);
-        terminal_progress_end(&audit->progress);
         if (result != RANGE_DONE)
                 return kafka_access_status(result, &error);
         drop_others(audit);
@@ -315,7 +313,6 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
                 return RANGE_FAIL;
         }
         dedup_expire(dedup, record.timestamp_ms);
-        terminal_progress_step(&processor->audit->progress);
         return RANGE_GO_ON;
 }
 
@@ -373,7 +370,6 @@ audit_expected_read(struct audit *audit)
         for (size_t p = 0; p < plan->n_deliveries && result == RANGE_DONE; p++)
                 result = read_partition(&processor, &plan->deliveries[p], &error);
         close_decider(&processor);
-        terminal_progress_end(&audit->progress);
         if (processor.fell_back)
                 return command_fail(EX_DATAERR, "%s", error.text);
         return kafka_access_status(result, &error);

@@ -42,7 +42,6 @@ on_published(const rd_kafka_message_t *message, size_t index, struct error *erro
         uint8_t bytes[DIGEST_FINGERPRINT_SIZE];
         enum audit_use use;
 
-        terminal_progress_step(&audit->progress);
         if (place.topic == audit->plan->quarantine && message_is_marker(message))
                 return RANGE_GO_ON;
         use = audit_scope_use(audit->plan, message, place.topic, published_at(reading, message, index));
@@ -77,7 +76,6 @@ audit_found_read(struct audit *audit)
         result = range_read(plan->config, plan->bootstrap, plan->published, plan->n_published, on_published,
                             &reading, &error);
         free(reading.newest_ms);
-        terminal_progress_end(&audit->progress);
         return kafka_access_status(result, &error);
 }
 

@@ -62,10 +62,10 @@ audit_work_gaps(const struct audit *audit)
 void
 audit_work_progress(struct audit *audit, const char *what, const struct range *ranges, size_t n)
 {
-        char text[TERMINAL_LABEL_SIZE];
+        char text[80];
 
         (void)snprintf(text, sizeof(text), "pass %zu, reading %s", audit->n_passes + 1, what);
-        terminal_progress_begin(&audit->progress, text, kafka_access_count_offsets(ranges, n));
+        terminal_announce(text, kafka_access_count_offsets(ranges, n));
 }
 
 const char *

@@ -67,7 +67,6 @@ struct audit {
         const struct audit_plan *plan;
         struct tally *tally;
         struct digest *digest;
-        struct terminal_progress progress;
         size_t n_passes; /* finished passes */
         struct audit_counts *topics;
         struct audit_counts total;

@@ -26,7 +26,6 @@ struct quarantine_marker {
 
 struct quarantine_reading {
         struct quarantine *quarantine;
-        struct terminal_progress progress;
         size_t capacity; /* of the records */
 };
 
@@ -211,7 +210,6 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
         struct release_id id = {message->partition, message->offset}, came_of;
 
         (void)index, (void)error;
-        terminal_progress_step(&reading->progress);
         if (release_id_parse(message_header(message, RECORD_RELEASED), &came_of) == 0)
                 add_marker(quarantine, message, &came_of);
         else
@@ -281,12 +279,11 @@ quarantine_load(struct quarantine *quarantine, const struct config *config, stru
                 status = find_ranges(quarantine);
         if (status != 0)
                 return status;
-        terminal_progress_begin(&reading.progress, "reading quarantine",
-                                kafka_access_count_offsets(quarantine->ranges, quarantine->n_ranges));
+        terminal_announce("reading quarantine",
+                          kafka_access_count_offsets(quarantine->ranges, quarantine->n_ranges));
         status = kafka_access_status(range_read(config, query->bootstrap, quarantine->ranges,
                                                 quarantine->n_ranges, on_record, &reading, &error),
                                      &error);
-        terminal_progress_end(&reading.progress);
         if (status != 0)
                 return status;
         if (quarantine->n > 0)
