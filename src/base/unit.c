@@ -49,8 +49,8 @@ unit_has_own(const char *path)
         return is_below(path, "/tmp") || is_below(path, "/var/tmp");
 }
 
-const char *
-unit_role(const char *file)
+char *
+unit_name(const char *file)
 {
         static const char *const roles[] = {"router", "receiver"};
         static const char ending[] = ".conf";
@@ -58,13 +58,14 @@ unit_role(const char *file)
         size_t len = strlen(base), ending_len = strlen(ending);
 
         for (size_t i = 0; i < ARRAY_LEN(roles); i++) {
-                size_t prefix = strlen(roles[i]);
+                size_t prefix = strlen(roles[i]) + 1;
 
-                if (len > prefix + 1 + ending_len && strncmp(base, roles[i], prefix) == 0 &&
-                    base[prefix] == '-' && strcmp(base + len - ending_len, ending) == 0)
-                        return roles[i];
+                if (len > prefix + ending_len && strncmp(base, roles[i], prefix - 1) == 0 &&
+                    base[prefix - 1] == '-' && strcmp(base + len - ending_len, ending) == 0)
+                        return mem_printf("gatepost-%s@%.*s", roles[i], (int)(len - prefix - ending_len),
+                                          base + prefix);
         }
-        return NULL;
+        return mem_strdup("gatepostd");
 }
 
 const char *

@@ -1,6 +1,8 @@
 #ifndef BASE_UNIT_H
 #define BASE_UNIT_H
 
+#include "base/compiler.h"
+
 /* What the systemd units of the package do, as far as other code must know it. */
 
 #define STATE_DIRECTORY "/var/lib/gatepost" /* they make it */
@@ -9,10 +11,10 @@
 int unit_has_own(const char *path);
 
 /*
- * Return the role for which the package has a unit that takes a configuration file of this name: "receiver"
- * for receiver-NAME.conf, "router" for router-NAME.conf; else NULL.
+ * Return the name of the unit of the package that runs gatepostd with this file: gatepost-router@NAME for
+ * router-NAME.conf, likewise for a receiver, and gatepostd for others. The caller frees it.
  */
-const char *unit_role(const char *file);
+char *unit_name(const char *file) MUST_CHECK;
 
 /*
  * Return a hint, for a remedy, if the units may be why a path cannot be opened with this errno: they hide the

@@ -9,6 +9,9 @@
 #include "base/mem.h"
 #include "base/number.h"
 
+/* Twice the largest max_body, in bytes. */
+#define MAX_SIZE (128u << 20)
+
 /* Ten years. */
 #define MAX_AGE_MS UINT64_C(315360000000)
 
@@ -32,9 +35,9 @@ arguments_time(const char *text, int64_t *time_ms, struct error *error)
         return *time_ms <= now_ms ? 0 : error_set(error, "%.64s is in the future", text);
 }
 
-/* Read to the end of the stream, with room for another byte, or until more than max bytes are read. */
+/* Read to the end of the stream, or until more than MAX_SIZE bytes are read; a zero follows them. */
 static char *
-read_stream(FILE *in, size_t max, size_t *len)
+read_stream(FILE *in, size_t *len)
 {
         char *bytes = NULL;
         size_t size = 0;
@@ -44,55 +47,35 @@ read_stream(FILE *in, size_t max, size_t *len)
                 size = size == 0 ? 65536 : size * 2;
                 bytes = mem_resize(bytes, size, 1);
                 *len += fread(bytes + *len, 1, size - *len, in);
-        } while (*len == size && size <= max);
+        } while (*len == size && size <= MAX_SIZE);
+        if (*len < size)
+                bytes[*len] = '\0';
         return bytes;
 }
 
-static char *
-read_file(const char *file, size_t max, const char *limit, size_t *len, struct error *error)
+char *
+arguments_read(const char *file, size_t *len, struct error *error)
 {
         int is_stdin = strcmp(file, "-") == 0;
+        const char *name = is_stdin ? "standard input" : file;
         FILE *in = is_stdin ? stdin : fopen(file, "re");
-        char *bytes = NULL;
+        char *bytes;
+        int has_failed;
 
-        errno = in == NULL ? errno : 0;
-        if (in != NULL)
-                bytes = read_stream(in, max, len);
-        if (in == NULL || ferror(in))
-                (void)error_set(error, "%s: %s", is_stdin ? "standard input" : file, strerror(errno));
-        else if (*len > max)
-                (void)error_set(error, "%s is larger than %s", is_stdin ? "standard input" : file, limit);
-        else {
-                if (!is_stdin)
-                        (void)fclose(in);
-                return bytes;
-        }
-        if (in != NULL && !is_stdin)
-                (void)fclose(in);
-        free(bytes);
-        return NULL;
-}
-
-char *
-arguments_body(const char *file, size_t *len, struct error *error)
-{
-        return read_file(file, ARGUMENTS_MAX_BODY, "the limit for a body (128 MiB)", len, error);
-}
-
-char *
-arguments_headers(const char *file, struct error *error)
-{
-        size_t len;
-        char *text =
-            read_file(file, ARGUMENTS_MAX_HEADERS, "16 MiB; save only the request in question", &len, error);
-
-        if (text == NULL)
+        if (in == NULL) {
+                (void)error_set(error, "%s: %s", name, strerror(errno));
                 return NULL;
-        text[len] = '\0';
-        if (strlen(text) == len)
-                return text;
-        (void)error_set(error, "%s contains a NUL byte", file);
-        free(text);
+        }
+        bytes = read_stream(in, len);
+        has_failed = ferror(in);
+        if (has_failed)
+                (void)error_set(error, "%s: %s", name, strerror(errno));
+        else if (*len > MAX_SIZE)
+                (void)error_set(error, "%s is larger than 128 MiB", name);
+        (void)fclose(in);
+        if (!has_failed && *len <= MAX_SIZE)
+                return bytes;
+        free(bytes);
         return NULL;
 }
 

@@ -10,12 +10,6 @@
 
 /* Arguments that several commands take: a time, a file, a kind of event. */
 
-/* Twice the largest max_body, in bytes. */
-#define ARGUMENTS_MAX_BODY (128u << 20)
-
-/* Largest file of saved headers, in bytes. */
-#define ARGUMENTS_MAX_HEADERS (16u << 20)
-
 /**
  * arguments_time(text, time_ms, error):
  * Parse an age, such as 2h, or a time in UTC, such as 2026-11-21T03:04:05Z, that is not in the future.
@@ -24,13 +18,11 @@
 int arguments_time(const char *text, int64_t *time_ms, struct error *error) MUST_CHECK;
 
 /**
- * arguments_body(file, len, error), arguments_headers(file, error):
- * Read the body, or the saved headers, of a delivery from a file, or from standard input when file is "-".
- * Returns *len bytes, or a string, which the caller frees; NULL with the reason, which names the file, if it
- * cannot be read, is larger than ARGUMENTS_MAX_BODY or ARGUMENTS_MAX_HEADERS, or, for headers, contains NUL.
+ * arguments_read(file, len, error):
+ * Read a file, or standard input when file is "-". Returns *len bytes and a zero after them, which the caller
+ * frees; NULL with the reason, which names the file, if it cannot be read or is larger than 128 MiB.
  */
-char *arguments_body(const char *file, size_t *len, struct error *error) MUST_CHECK;
-char *arguments_headers(const char *file, struct error *error) MUST_CHECK;
+char *arguments_read(const char *file, size_t *len, struct error *error) MUST_CHECK;
 
 /**
  * arguments_kind_matches(filter, kind, len):

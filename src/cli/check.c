@@ -109,8 +109,6 @@ const struct command check_command = {
     .name = "check",
     .help = "check the configuration",
     .becomes_daemon = 1,
-    .removed = "online",
-    .instead = "gatepost doctor checks the topics in Kafka, and much else",
     .run_with_file = run,
     COMMAND_OPTIONS(options),
 };

@@ -1,6 +1,5 @@
 #include "cli/command.h"
 
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,15 +10,8 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "base/unit.h"
 #include "cli/arguments.h"
 #include "config/config.h"
-
-/* Of a command, with its arguments and the common options. */
-#define MAX_OPTIONS 32
-
-/* What getopt_long() returns for the first option; for an option with a letter, it returns that. */
-#define FIRST_OPTION 256
 
 static const char *config_file = CONFIG_DEFAULT_FILE;
 static int wants_help;
@@ -65,52 +57,37 @@ print_usage(FILE *out, const struct command *command)
         fputc('\n', out);
 }
 
-/* Write an option as in `-c, --config FILE`. Returns its length. */
-static int
+/* Write an option as in `-c, --config FILE`. */
+static void
 format_option(const struct command_option *option, char *text, size_t size)
 {
         const char letter[] = {'-', option->letter, ',', ' ', '\0'};
+        const char *argument = option->argument == NULL ? "" : option->argument;
 
-        return snprintf(text, size, "%s%s%s%s%s", option->letter == '\0' ? "" : letter,
-                        option->name == NULL ? "" : "--", option->name == NULL ? "" : option->name,
-                        option->name == NULL || option->argument == NULL ? "" : " ",
-                        option->argument == NULL ? "" : option->argument);
+        if (option->name == NULL)
+                (void)snprintf(text, size, "%s", argument);
+        else
+                (void)snprintf(text, size, "%s--%s%s%s", option->letter == '\0' ? "" : letter, option->name,
+                               *argument == '\0' ? "" : " ", argument);
 }
 
 int
 command_help(const struct command *command)
 {
         const struct command_option *option;
-        int width = 0;
         char text[80];
 
         print_usage(stdout, command);
         if (command->help != NULL)
                 printf("\n%s\n", command->help);
-        for (size_t i = 0; (option = command_option_at(command, i)) != NULL; i++) {
-                int len = format_option(option, text, sizeof(text));
-
-                width = len > width ? len : width;
-        }
         putchar('\n');
         for (size_t i = 0; (option = command_option_at(command, i)) != NULL; i++) {
-                (void)format_option(option, text, sizeof(text));
-                printf("  %-*s  %s\n", width, text, option->help);
+                format_option(option, text, sizeof(text));
+                printf("  %-24s  %s\n", text, option->help);
         }
         if (command->list_commands != NULL)
-                command->list_commands(stdout, command);
+                command->list_commands(stdout, "");
         return 0;
-}
-
-char *
-command_unit(const char *file)
-{
-        const char *role = unit_role(file), *slash = strrchr(file, '/');
-        const char *name = (slash == NULL ? file : slash + 1) + (role == NULL ? 0 : strlen(role) + 1);
-
-        if (role == NULL)
-                return mem_strdup("gatepostd");
-        return mem_printf("gatepost-%s@%.*s", role, (int)(strlen(name) - strlen(".conf")), name);
 }
 
 /* Print a line that may quote untrusted text, such as the name of a file. */
@@ -175,49 +152,22 @@ command_misused(const char *format, ...)
         return EX_USAGE;
 }
 
-static int
-code_of(const struct command_option *option, size_t index)
-{
-        return option->letter != '\0' ? option->letter : FIRST_OPTION + (int)index;
-}
-
-/* Return the option for which getopt_long() returns a code, or NULL. */
+/* Find the option that a word such as --name or -n begins with, of this length; NULL: there is none. */
 static const struct command_option *
-find_option(int code)
+find_option(const char *word, size_t len)
 {
         const struct command_option *option;
 
         for (size_t i = 0; (option = command_option_at(running, i)) != NULL; i++) {
-                if (option->name != NULL && code_of(option, i) == code)
+                if (option->name == NULL)
+                        continue;
+                if (word[1] != '-' && word[1] == option->letter)
+                        break;
+                if (word[1] == '-' && strlen(option->name) == len - 2 &&
+                    strncmp(option->name, word + 2, len - 2) == 0)
                         break;
         }
         return option;
-}
-
-/* Explain an option that getopt_long() does not accept. */
-static int
-refuse_option(int result, const char *word)
-{
-        const struct command_option *option = find_option(optopt);
-        const char *names[MAX_OPTIONS], *closest;
-        char name[64];
-        size_t n = 0;
-
-        if (option != NULL)
-                return result == ':' ? command_misused("--%s needs %s", option->name, option->argument)
-                                     : command_misused("--%s takes no argument", option->name);
-        if (optopt != 0)
-                return command_misused("unknown option -%c", optopt);
-        for (size_t i = 0; (option = command_option_at(running, i)) != NULL; i++) {
-                if (option->name != NULL)
-                        names[n++] = option->name;
-        }
-        (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
-        if (running->removed != NULL && strcmp(name, running->removed) == 0)
-                return command_misused("--%s has been removed: %s", name, running->instead);
-        closest = text_closest(name, names, n);
-        return command_misused("unknown option --%s%s%s%s", name, closest == NULL ? "" : "; did you mean --",
-                               closest == NULL ? "" : closest, closest == NULL ? "" : "?");
 }
 
 /* Store the value of an option or argument; NULL: it has none. Returns -1, or an exit status. */
@@ -247,44 +197,44 @@ take(const struct command_option *option, const char *value)
                                option->name == NULL ? option->argument : option->name, error.text);
 }
 
-/* Describe the options of the running command to getopt_long(). */
-static void
-describe_options(struct option *long_options, char *letters)
+/* Take the option at *argv, and go on to its value if it is the next word. Returns -1, or an exit status. */
+static int
+take_option(char ***argv)
 {
-        const struct command_option *option;
+        const char *word = **argv;
+        size_t len = word[1] == '-' ? strcspn(word, "=") : 2;
+        const char *value = word[len] == '\0' ? NULL : word + len + (word[len] == '=');
+        const struct command_option *option = find_option(word, len);
 
-        letters = stpcpy(letters, running->list_commands == NULL ? ":" : "+:");
-        for (size_t i = 0; (option = command_option_at(running, i)) != NULL; i++) {
-                int has_arg = option->argument == NULL ? no_argument : required_argument;
-
-                if (option->name != NULL)
-                        *long_options++ = (struct option){option->name, has_arg, NULL, code_of(option, i)};
-                if (option->letter != '\0')
-                        letters +=
-                            sprintf(letters, "%c%s", option->letter, has_arg == no_argument ? "" : ":");
-        }
+        if (option == NULL)
+                return command_misused("unknown option %.*s; --help lists the options", (int)len, word);
+        if (option->argument == NULL && value != NULL)
+                return command_misused("--%s takes no argument", option->name);
+        if (option->argument != NULL && value == NULL && (value = *++*argv) == NULL)
+                return command_misused("--%s needs %s", option->name, option->argument);
+        return take(option, value);
 }
 
-/* Take the options, up to optind. Returns -1, or an exit status. */
+/* Take the options, and leave the arguments alone in argv. Returns -1, or an exit status. */
 static int
-take_options(int argc, char **argv)
+take_options(char **argv)
 {
-        struct option long_options[MAX_OPTIONS + 1] = {0};
-        char letters[2 * MAX_OPTIONS + 3];
-        int code, status = -1;
+        char **arguments = argv;
+        int status = -1, has_ended = 0;
 
-        describe_options(long_options, letters);
-        optind = 0; /* glibc: begin anew */
-        opterr = 0;
-        while (status < 0 && (code = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
-                const struct command_option *option = find_option(code);
-
-                if (option == NULL)
-                        return refuse_option(code, argv[optind - 1]);
-                status = take(option, optarg);
+        for (; status < 0 && *argv != NULL; argv++) {
+                if (has_ended || argv[0][0] != '-' || argv[0][1] == '\0') {
+                        *arguments++ = *argv;
+                        has_ended |= running->list_commands != NULL;
+                } else if (strcmp(*argv, "--") == 0) {
+                        has_ended = 1;
+                } else {
+                        status = take_option(&argv);
+                }
                 if (wants_help)
                         return command_help(running);
         }
+        *arguments = NULL;
         for (size_t i = 0; i < running->n_options && status < 0; i++) {
                 const struct command_option *option = &running->options[i];
 
@@ -314,25 +264,19 @@ take_arguments(char **values)
                 else if (*option->argument != '[')
                         status = command_misused("needs %s: %s", option->argument, option->help);
         }
-        return status < 0 && *values != NULL
-                   ? command_misused("unexpected argument '%s'%s", *values,
-                                     strstr(*values, ".conf") == NULL ? ""
-                                                                      : "; -c FILE names a configuration")
-                   : status;
+        return status < 0 && *values != NULL ? command_misused("unexpected argument '%s'", *values) : status;
 }
 
 int
 command_parse(const struct command *command, char **argv)
 {
         struct error error;
-        int argc = 0, status;
+        int status;
 
         running = command;
-        while (argv[argc] != NULL)
-                argc++;
-        status = take_options(argc, argv);
+        status = take_options(argv + 1);
         if (status < 0)
-                status = take_arguments(argv + optind);
+                status = take_arguments(argv + 1);
         if (status < 0 && command->check != NULL && command->check(&error) != 0)
                 status = command_misused("%s", error.text);
         return status;

@@ -48,11 +48,8 @@ struct command {
         const char *help;
         const struct command_option *options;
         size_t n_options;
-        /* An option that an earlier version had, and what to use now; NULL: none. */
-        const char *removed;
-        const char *instead;
-        /* Of a group: prints its commands. Its first argument ends the options; the rest is a command. */
-        void (*list_commands)(FILE *out, const struct command *group);
+        /* Of the program: prints its commands. Its first argument ends the options; the rest is a command. */
+        void (*list_commands)(FILE *out, const char *group);
         /* Check that options and arguments go together. Returns 0, or -1 with the reason. May be NULL. */
         int (*check)(struct error *error);
         /* Let root become the daemon's user, or that of --user, before a file is opened. */
@@ -80,12 +77,6 @@ int command_run(const struct command *command, char **argv);
 
 /* Print the help of a command. Returns 0. */
 int command_help(const struct command *command);
-
-/*
- * Return the name of the unit of the package that runs gatepostd with this file: gatepost-router@NAME for
- * router-NAME.conf, likewise for a receiver, and gatepostd for others. The caller frees it.
- */
-char *command_unit(const char *file) MUST_CHECK;
 
 /*
  * Print an error of the command that runs, in one line; command_misused() also its usage. Bytes that are not

@@ -3,95 +3,134 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A script is a table, in quotes, and the files of the shell, which embed.sh makes strings of. */
-extern const char completion_sh[];
-extern const char completion_bash[];
-extern const char completion_zsh[];
-extern const char completion_fish[];
+#define NAME_SIZE 64 /* of a command, as far as it is known */
 
 static const struct {
-        const char *begin, *end;
-        const char *common, *own;
+        const char *shell, *script;
 } scripts[] = {
-    [COMPLETION_BASH] = {"# bash completion for gatepost(1)\n_gatepost_table='", "'\n", completion_sh,
-                         completion_bash},
-    [COMPLETION_ZSH] = {"#compdef gatepost\n_gatepost_table='", "'\n", completion_sh, completion_zsh},
-    [COMPLETION_FISH] = {"# fish completion for gatepost(1)\nset -g __gatepost_table (string split \\n -- '",
-                         "')\n", "", completion_fish},
+    {"bash", "# bash completion for gatepost(1); files are offered where there is no word.\n"
+             "_gatepost() {\n"
+             "        local current=${COMP_WORDS[COMP_CWORD]} words\n"
+             "        words=$(gatepost completion words -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
+             "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+             "}\n"
+             "complete -o default -F _gatepost gatepost\n"},
+    {"zsh",
+     "#compdef gatepost\n"
+     "_gatepost() {\n"
+     "        local -a before=(\"${(@)words[2,CURRENT-1]}\")\n"
+     "        local -a offers=(${(f)\"$(gatepost completion words -- $before \"$PREFIX\" 2>/dev/null)\"})\n"
+     "        if (($#offers)); then\n"
+     "                compadd -a offers\n"
+     "        else\n"
+     "                _files\n"
+     "        fi\n"
+     "}\n"
+     "# Loaded by compinit the file is the function; otherwise it is sourced.\n"
+     "if [[ ${funcstack[1]-} == _gatepost ]]; then\n"
+     "        _gatepost \"$@\"\n"
+     "else\n"
+     "        compdef _gatepost gatepost\n"
+     "fi\n"},
+    {"fish", "# fish completion for gatepost(1)\n"
+             "function __gatepost_offer\n"
+             "    set -l before (commandline -opc)\n"
+             "    set -l current (commandline -ct)\n"
+             "    set -l offers (gatepost completion words -- $before[2..-1] \"$current\" 2>/dev/null)\n"
+             "    if set -q offers[1]\n"
+             "        printf '%s\\n' $offers\n"
+             "    else\n"
+             "        __fish_complete_path \"$current\"\n"
+             "    end\n"
+             "end\n"
+             "complete -c gatepost -f -a '(__gatepost_offer)'\n"},
 };
 
-/* Return the word of a command's name after that of its group, or NULL if it is not in the group. */
-static const char *
-word_in(const struct command *command, const char *group)
+int
+completion_print(const char *shell)
 {
-        size_t len = strlen(group);
+        for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
+                if (strcmp(scripts[i].shell, shell) != 0)
+                        continue;
+                fputs(scripts[i].script, stdout);
+                return 0;
+        }
+        return -1;
+}
 
-        if (strncmp(command->name, group, len) != 0)
+/* Return what follows a name in that of a command: "" if it is all; NULL if the command is another one. */
+static const char *
+word_after(const struct command *command, const char *name)
+{
+        size_t len = strlen(name);
+
+        if (strncmp(command->name, name, len) != 0)
                 return NULL;
-        if (len == 0)
-                return command->name;
+        if (len == 0 || command->name[len] == '\0')
+                return command->name + len;
         return command->name[len] == ' ' ? command->name + len + 1 : NULL;
 }
 
-/* Print the words that follow the name of a group, each once. The commands of a group are neighbours. */
+/* Add a word to the name of the command, if there is a command that goes on so. */
 static void
-print_words(const struct command *const *commands, const char *group)
+go_on(const struct command *const *commands, const char *word, char name[NAME_SIZE])
+{
+        char longer[NAME_SIZE];
+
+        (void)snprintf(longer, sizeof(longer), "%s%s%s", name, *name == '\0' ? "" : " ", word);
+        for (size_t i = 1; commands[i] != NULL; i++) {
+                if (word_after(commands[i], longer) != NULL)
+                        (void)strcpy(name, longer);
+        }
+}
+
+static void
+offer_options(const struct command *command)
+{
+        const struct command_option *option;
+
+        for (size_t i = 0; (option = command_option_at(command, i)) != NULL; i++) {
+                if (option->name != NULL)
+                        printf("--%s\n", option->name);
+        }
+}
+
+/* Offer the words that go on a name, each once: commands with the same first word are neighbours. */
+static void
+offer_words(const struct command *const *commands, const char *name)
 {
         const char *last = "";
         size_t last_len = 0;
 
-        for (commands++; *commands != NULL; commands++) {
-                const char *word = word_in(*commands, group);
+        for (size_t i = 0; commands[i] != NULL; i++) {
+                const char *word = word_after(commands[i], name);
                 size_t len = word == NULL ? 0 : strcspn(word, " ");
 
-                if (word == NULL || (len == last_len && strncmp(word, last, len) == 0))
+                if (len == 0 || (len == last_len && strncmp(word, last, len) == 0))
                         continue;
-                printf("%s%.*s", *last == '\0' ? "" : " ", (int)len, word);
+                printf("%.*s\n", (int)len, word);
                 last = word;
                 last_len = len;
         }
 }
 
-static void
-print_options(const struct command *command)
-{
-        const struct command_option *option;
-        const char *space = "";
-
-        for (size_t i = 0; (option = command_option_at(command, i)) != NULL; i++) {
-                if (option->name == NULL)
-                        continue;
-                printf("%s--%s", space, option->name);
-                space = " ";
-        }
-}
-
-/* Print a row of the table: a name, the words that may follow it, its options. */
-static void
-print_row(const struct command *const *commands, const char *name, const struct command *command)
-{
-        printf("\n%s|", name);
-        print_words(commands, name);
-        putchar('|');
-        if (command != NULL)
-                print_options(command);
-}
-
 void
-completion_print(enum completion_shell shell, const struct command *const *commands)
+completion_offer(const struct command *const *commands, char **words)
 {
-        char group[32] = "";
+        char name[NAME_SIZE] = "";
 
-        fputs(scripts[shell].begin, stdout);
-        for (size_t i = 0; commands[i] != NULL; i++) {
-                size_t len = strcspn(commands[i]->name, " ");
-
-                if (commands[i]->name[len] == ' ' &&
-                    (strlen(group) != len || strncmp(group, commands[i]->name, len) != 0)) {
-                        (void)snprintf(group, sizeof(group), "%.*s", (int)len, commands[i]->name);
-                        print_row(commands, group, NULL);
-                }
-                print_row(commands, commands[i]->name, commands[i]);
+        for (; words[0] != NULL && words[1] != NULL; words++) {
+                if ((strcmp(words[0], "-c") == 0 || strcmp(words[0], "--config") == 0) && words[2] != NULL)
+                        words++;
+                else
+                        go_on(commands, words[0], name);
         }
-        printf("%s%s%s", scripts[shell].end, scripts[shell].common, scripts[shell].own);
+        if (words[0] == NULL || words[0][0] != '-') {
+                offer_words(commands, name);
+                return;
+        }
+        for (size_t i = 0; commands[i] != NULL; i++) {
+                if (strcmp(commands[i]->name, name) == 0)
+                        offer_options(commands[i]);
+        }
 }

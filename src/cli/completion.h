@@ -3,12 +3,16 @@
 
 #include "cli/command.h"
 
-enum completion_shell { COMPLETION_BASH, COMPLETION_ZSH, COMPLETION_FISH };
+/*
+ * Print the script by which bash, zsh or fish completes commands and options; where there is none, it offers
+ * files. The script asks completion_offer(). Returns 0, or -1 for another shell.
+ */
+int completion_print(const char *shell);
 
 /*
- * Print the script by which a shell completes commands and options; where there is none, it offers files. The
- * table of the commands begins with the program and ends with NULL.
+ * Print what the last of the words after `gatepost` may be, one per line: options if it begins with a hyphen,
+ * otherwise commands. The table of the commands begins with the program and ends with NULL.
  */
-void completion_print(enum completion_shell shell, const struct command *const *commands);
+void completion_offer(const struct command *const *commands, char **words);
 
 #endif

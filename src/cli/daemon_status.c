@@ -8,6 +8,7 @@
 
 #include "base/http_client.h"
 #include "base/text.h"
+#include "base/unit.h"
 #include "cli/command.h"
 #include "cli/receiver_url.h"
 #include "config/endpoint.h"
@@ -50,7 +51,7 @@ read_address(const char *file, const char *value, struct config_listen *address)
 static int
 explain_absence(const char *file, const char *address, int reason)
 {
-        char *unit = command_unit(file), *quoted = text_for_shell(file);
+        char *unit = unit_name(file), *quoted = text_for_shell(file);
 
         (void)command_fail(0, "gatepostd is not running: nobody listens at %s (%s)", address,
                            strerror(reason));

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/unit.h"
 #include "cli/commands.h"
 #include "cli/receiver_url.h"
 #include "kafka/client.h"
@@ -212,7 +213,7 @@ on_interrupt(int number)
 static void
 prepare(struct doctor *doctor)
 {
-        char *unit = command_unit(doctor->file);
+        char *unit = unit_name(doctor->file);
 
         doctor->command = config_command(doctor->file);
         doctor->start = mem_printf("systemctl start %s; if it does not stay: journalctl -u %s", unit, unit);

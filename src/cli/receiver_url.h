@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "config/config.h"
 
-/* How to reach a receiver: a configured listener of this machine, or a URL as an admin writes it with --to. */
+/* How to reach a receiver: a listener of this machine, or a URL as an admin writes it with --to. */
 struct receiver_url {
         char *url;               /* the caller frees it */
         const char *ca_file;     /* NULL, or the certificate to expect, whatever its name */

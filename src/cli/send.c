@@ -66,7 +66,7 @@ prepare(const struct config *config, struct send_job *job)
                 signing->body = sample_body(args.kind);
                 signing->len = strlen(signing->body);
         } else {
-                signing->body = arguments_body(args.body_file, &signing->len, &error);
+                signing->body = arguments_read(args.body_file, &signing->len, &error);
         }
         if (signing->body == NULL)
                 return command_fail(EX_NOINPUT, "%s", error.text);

@@ -107,7 +107,7 @@ sign(const struct config *config)
 
         if (signing.source == NULL)
                 return EX_USAGE;
-        signing.body = arguments_body(args.body_file, &signing.len, &error);
+        signing.body = arguments_read(args.body_file, &signing.len, &error);
         if (signing.body == NULL)
                 return command_fail(EX_NOINPUT, "%s", error.text);
         sign_choose_ids(&signing, args.delivery_id, args.webhook_id);

@@ -367,6 +367,4 @@ const struct command status_command = {
     .help = "print the state of the daemon, from its admin endpoint",
     .run_with_file = run,
     COMMAND_OPTIONS(options),
-    .removed = "watch",
-    .instead = "watch(1): watch gatepost status",
 };

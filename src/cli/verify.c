@@ -124,15 +124,18 @@ read_and_verify(const struct config *config)
         struct delivery_subject subject = {.now_ms = args.at_ms == NOW ? clock_now_ms() : args.at_ms};
         struct error error;
         char *headers, *body;
+        size_t headers_len;
         int status;
 
         if (source == NULL)
                 return EX_USAGE;
-        headers = arguments_headers(args.headers_file, &error);
-        body = headers == NULL ? NULL : arguments_body(args.body_file, &subject.len, &error);
+        headers = arguments_read(args.headers_file, &headers_len, &error);
+        body = headers == NULL ? NULL : arguments_read(args.body_file, &subject.len, &error);
         subject.body = body;
         if (body == NULL) {
                 status = command_fail(EX_NOINPUT, "%s", error.text);
+        } else if (strlen(headers) != headers_len) {
+                status = command_fail(EX_NOINPUT, "%s contains a NUL byte", args.headers_file);
         } else if (is_too_large(config, subject.len)) {
                 printf("answer: 413 PAYLOAD_TOO_LARGE\n");
                 status = EX_DATAERR;

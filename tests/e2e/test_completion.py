@@ -14,6 +14,7 @@ import waiting
 from installation import BUILD
 
 EX_USAGE = 64
+WITH_PATH = {"PATH": f"{BUILD}:{os.environ['PATH']}"}  # the scripts ask the program
 SHELLS = ["bash", "zsh", "fish"]
 BASH = """
 source "$1"
@@ -54,7 +55,7 @@ class Bash:
 
     def run(self, *command):
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=self.directory,
-                              env=os.environ | {"HOME": str(self.directory)})
+                              env=os.environ | {"HOME": str(self.directory)} | WITH_PATH)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
@@ -78,7 +79,7 @@ class Zsh(Bash):
         self.process, self.terminal = pty.fork()
         if self.process == 0:
             os.chdir(directory)
-            os.execvpe("zsh", ["zsh", "-d", "-i"], os.environ | {"ZDOTDIR": str(directory.parent), "SCRIPT": str(script), "TERM": "dumb",
+            os.execvpe("zsh", ["zsh", "-d", "-i"], os.environ | WITH_PATH | {"ZDOTDIR": str(directory.parent), "SCRIPT": str(script), "TERM": "dumb",
                                                                  "OFFERED": str(self.offered), "READY": str(self.ready)})
         threading.Thread(target=self.discard_output, daemon=True).start()
         self.wait()

@@ -97,10 +97,12 @@ def test_unreadable_files_are_reported(offline, config, tmp_path):
     assert offline.gatepost("sign", "-", config="/nonexistent/gatepost.conf").returncode == EX_CONFIG
 
 
-@pytest.mark.parametrize("option", ["--secret-file", "--secret"])
-def test_secret_in_place_of_its_file_is_not_shown(offline, option):
-    done = offline.gatepost("sign", option, "8b4f94c01d27a7e3", "--header-prefix", "x-own", "-")
+def test_secret_in_place_of_its_file_is_not_shown(offline):
+    done = offline.gatepost("sign", "--secret-file", "8b4f94c01d27a7e3", "--header-prefix", "x-own", "-")
     assert done.returncode == EX_NOINPUT and "may be the secret itself" in done.stderr and "8b4f94" not in done.stderr, done.stderr
+    for arguments in (["--secret=8b4f94c01d27a7e3"], ["--secret", "8b4f94c01d27a7e3"]):
+        done = offline.gatepost("sign", *arguments, "-")
+        assert done.returncode == EX_USAGE and "unknown option --secret;" in done.stderr and "8b4f94" not in done.stderr, done.stderr
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can switch accounts")
