@@ -137,7 +137,7 @@ register_webhook(struct service *service, char **id)
         struct registered_webhook added;
         struct service_failure failure;
         struct json_value *answer;
-        int status;
+        int status = 0;
         char *payload = make_payload(&status);
 
         *id = NULL;
