@@ -38,26 +38,19 @@ check_source(struct doctor *doctor, const struct config_source *source, const st
 void
 doctor_check_service(struct doctor *doctor)
 {
-        static const char correct[] = "correct [service] of the configuration";
         struct service_failure failure;
         struct webhooks webhooks;
-        struct service *service;
-        struct error error;
         int status;
 
         if (doctor->config->service_base_url == NULL || !(doctor->config->roles & CONFIG_RECEIVER))
                 return;
-        service = service_open(doctor->config, &error);
-        if (service == NULL) {
-                doctor_fail(doctor, EX_CONFIG, "[service]", correct, "%s", error.text);
-                return;
-        }
-        status = webhook_list(service, &webhooks, &failure);
+        status = webhook_list(doctor->config, &webhooks, &failure);
         if (status != 0)
-                doctor_fail(doctor, status, "[service]", failure.remedy == NULL ? correct : failure.remedy,
+                doctor_fail(doctor, status, "[service]",
+                            failure.remedy == NULL ? "correct [service] of the configuration"
+                                                   : failure.remedy,
                             "%s", failure.reason.text);
         for (size_t s = 0; s < doctor->config->n_sources && status == 0; s++)
                 check_source(doctor, &doctor->config->sources[s], &webhooks);
         webhook_list_clear(&webhooks);
-        service_close(service);
 }

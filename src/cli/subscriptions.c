@@ -104,11 +104,11 @@ print_list_json(const struct webhooks *webhooks)
 }
 
 static int
-list(struct service *service)
+run_list(const struct config *config)
 {
         struct webhooks webhooks;
         struct service_failure failure;
-        int status = webhook_list(service, &webhooks, &failure);
+        int status = webhook_list(config, &webhooks, &failure);
 
         if (status != 0)
                 status = fail(status, &failure);
@@ -132,7 +132,7 @@ described_webhook(const char *id)
  * names none; or an exit status after printing why.
  */
 static int
-register_webhook(struct service *service, char **id)
+register_webhook(const struct config *config, char **id)
 {
         struct registered_webhook added;
         struct service_failure failure;
@@ -143,7 +143,7 @@ register_webhook(struct service *service, char **id)
         *id = NULL;
         if (payload == NULL)
                 return status;
-        status = service_request(service, "POST", "/webhooks", payload, &answer, &failure);
+        status = service_request(config, "POST", "/webhooks", payload, &answer, &failure);
         secrets_free(payload, strlen(payload));
         if (status != 0 && failure.may_be_done)
                 failure.remedy = "it may have been registered: see gatepost subscriptions list";
@@ -158,20 +158,20 @@ register_webhook(struct service *service, char **id)
 }
 
 static int
-add(struct service *service)
+run_add(const struct config *config)
 {
         char *id;
-        int status = register_webhook(service, &id);
+        int status = register_webhook(config, &id);
 
         free(id);
         return status;
 }
 
 static int
-remove_one(struct service *service)
+run_remove(const struct config *config)
 {
         struct service_failure failure;
-        int status = webhook_remove(service, args.id, &failure);
+        int status = webhook_remove(config, args.id, &failure);
 
         if (status == EX_NOINPUT)
                 failure.remedy = "gatepost subscriptions list shows the IDs";
@@ -204,7 +204,7 @@ find_right(const struct webhooks *webhooks)
 
 /* Remove all webhooks at the URL but the one with this ID. Returns an exit status. */
 static int
-remove_others(struct service *service, const struct webhooks *webhooks, const char *kept)
+remove_others(const struct config *config, const struct webhooks *webhooks, const char *kept)
 {
         struct service_failure failure;
         int status = 0;
@@ -214,7 +214,7 @@ remove_others(struct service *service, const struct webhooks *webhooks, const ch
 
                 if (!webhook_same_url(webhook->url, args.url) || strcmp(webhook->id, kept) == 0)
                         continue;
-                status = webhook_remove(service, webhook->id, &failure);
+                status = webhook_remove(config, webhook->id, &failure);
                 if (status == EX_NOINPUT)
                         status = 0; /* somebody else has removed it */
                 if (status == 0)
@@ -225,7 +225,7 @@ remove_others(struct service *service, const struct webhooks *webhooks, const ch
 
 /* Make the wanted webhook the only one at its URL. The old ones are removed last, so no event is missed. */
 static int
-replace(struct service *service, const struct webhooks *webhooks)
+replace(const struct config *config, const struct webhooks *webhooks)
 {
         const struct registered_webhook *right = args.rotate ? NULL : find_right(webhooks);
         char *id = NULL;
@@ -233,67 +233,28 @@ replace(struct service *service, const struct webhooks *webhooks)
 
         if (right != NULL) {
                 webhook_print("is right: ", right);
-                return remove_others(service, webhooks, right->id);
+                return remove_others(config, webhooks, right->id);
         }
-        status = register_webhook(service, &id);
+        status = register_webhook(config, &id);
         if (status == 0 && id == NULL)
                 status = command_fail(EX_DATAERR, "the service names no ID of the new webhook; if the list "
                                                   "has old ones at the URL, remove them");
         else if (status == 0)
-                status = remove_others(service, webhooks, id);
+                status = remove_others(config, webhooks, id);
         free(id);
         return status;
 }
 
 static int
-ensure(struct service *service)
+run_ensure(const struct config *config)
 {
         struct webhooks webhooks;
         struct service_failure failure;
-        int status = webhook_list(service, &webhooks, &failure);
+        int status = webhook_list(config, &webhooks, &failure);
 
-        status = status == 0 ? replace(service, &webhooks) : fail(status, &failure);
+        status = status == 0 ? replace(config, &webhooks) : fail(status, &failure);
         webhook_list_clear(&webhooks);
         return status;
-}
-
-/* Call the service with the key of the configuration. Returns an exit status. */
-static int
-with_service(const struct config *config, int (*action)(struct service *service))
-{
-        struct error error;
-        struct service *service = service_open(config, &error);
-        int status;
-
-        if (service == NULL)
-                return command_fail(EX_CONFIG, "%s", error.text);
-        status = action(service);
-        service_close(service);
-        return status;
-}
-
-static int
-run_list(const struct config *config)
-{
-        return with_service(config, list);
-}
-
-static int
-run_add(const struct config *config)
-{
-        return with_service(config, add);
-}
-
-static int
-run_remove(const struct config *config)
-{
-        return with_service(config, remove_one);
-}
-
-static int
-run_ensure(const struct config *config)
-{
-        return with_service(config, ensure);
 }
 
 static int

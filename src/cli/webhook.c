@@ -77,12 +77,12 @@ read_list(struct webhooks *webhooks, struct error *error)
 }
 
 int
-webhook_list(struct service *service, struct webhooks *webhooks, struct service_failure *failure)
+webhook_list(const struct config *config, struct webhooks *webhooks, struct service_failure *failure)
 {
         int status;
 
         *webhooks = (struct webhooks){0};
-        status = service_request(service, "GET", "/webhooks", NULL, &webhooks->answer, failure);
+        status = service_request(config, "GET", "/webhooks", NULL, &webhooks->answer, failure);
         if (status == 0 && read_list(webhooks, &failure->reason) != 0) {
                 failure->remedy = "check base_url in [service]";
                 status = EX_DATAERR;
@@ -98,11 +98,11 @@ webhook_list_clear(struct webhooks *webhooks)
 }
 
 int
-webhook_remove(struct service *service, const char *id, struct service_failure *failure)
+webhook_remove(const struct config *config, const char *id, struct service_failure *failure)
 {
         char *escaped = curl_easy_escape(NULL, id, 0), *path = mem_printf("/webhooks/%s", escaped);
         struct json_value *answer;
-        int status = service_request(service, "DELETE", path, NULL, &answer, failure);
+        int status = service_request(config, "DELETE", path, NULL, &answer, failure);
 
         if (failure->http_status == 404 || failure->http_status == 410)
                 status = EX_NOINPUT;

@@ -28,11 +28,11 @@ struct webhooks {
 };
 
 /**
- * webhook_list(service, webhooks, failure):
+ * webhook_list(config, webhooks, failure):
  * List all; each has an id and a URL. Return 0, or an exit status with the failure; call webhook_list_clear()
  * in either case.
  */
-int webhook_list(struct service *service, struct webhooks *webhooks,
+int webhook_list(const struct config *config, struct webhooks *webhooks,
                  struct service_failure *failure) MUST_CHECK;
 void webhook_list_clear(struct webhooks *webhooks);
 
@@ -40,7 +40,7 @@ void webhook_list_clear(struct webhooks *webhooks);
 const char *webhook_id_in(const struct json_value *answer);
 
 /* Remove one. Return 0, EX_NOINPUT if there is none of this ID, or another exit status with the failure. */
-int webhook_remove(struct service *service, const char *id, struct service_failure *failure) MUST_CHECK;
+int webhook_remove(const struct config *config, const char *id, struct service_failure *failure) MUST_CHECK;
 
 /* Return whether two URLs are equivalent: the service may write the host or the port in another way. */
 int webhook_same_url(const char *a, const char *b);

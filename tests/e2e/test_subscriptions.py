@@ -132,8 +132,8 @@ def test_key_that_may_not_exits_77(tmp_path, sandbox):
 
 
 @pytest.mark.parametrize("status, expect, remedy", [
-    (400, EX_DATAERR, None), (401, EX_NOPERM, "api_key_file"), (403, EX_NOPERM, "use a key"), (404, EX_CONFIG, "check base_url"),
-    (409, EX_DATAERR, None), (429, EX_TEMPFAIL, "try again later"), (302, EX_CONFIG, "redirects are not followed"),
+    (400, EX_DATAERR, None), (401, EX_NOPERM, "check the API key"), (403, EX_NOPERM, "check the API key"), (404, EX_CONFIG, "check base_url"),
+    (409, EX_DATAERR, None), (429, EX_TEMPFAIL, None), (302, EX_CONFIG, "redirects are not followed"),
     (500, EX_TEMPFAIL, "may have been registered"), (999, EX_TEMPFAIL, "may have been registered")])
 def test_every_status_has_its_exit_status(fake, service, status, expect, remedy):
     envelope = {"ok": False, "error": {"code": "THE_CODE", "message": "its words", "requestId": "r-1",
