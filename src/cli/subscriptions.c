@@ -120,13 +120,6 @@ run_list(const struct config *config)
         return status;
 }
 
-/* Return the webhook that the options describe, under an ID. */
-static struct registered_webhook
-described_webhook(const char *id)
-{
-        return (struct registered_webhook){.id = id, .url = args.url, .events = args.events};
-}
-
 /*
  * Register the webhook, and print it. Returns 0 with its ID, which the caller frees, or NULL if the service
  * names none; or an exit status after printing why.
@@ -134,7 +127,7 @@ described_webhook(const char *id)
 static int
 register_webhook(const struct config *config, char **id)
 {
-        struct registered_webhook added;
+        struct registered_webhook added = {.id = "(unknown ID)", .url = args.url, .events = args.events};
         struct service_failure failure;
         struct json_value *answer;
         int status = 0;
@@ -150,8 +143,7 @@ register_webhook(const struct config *config, char **id)
         if (status != 0)
                 return fail(status, &failure);
         if (webhook_id_in(answer) != NULL)
-                *id = mem_strdup(webhook_id_in(answer));
-        added = described_webhook(*id == NULL ? "(unknown ID)" : *id);
+                added.id = *id = mem_strdup(webhook_id_in(answer));
         webhook_print("added ", &added);
         json_tree_free(answer);
         return 0;

@@ -356,11 +356,8 @@ def test_webhook_shown_without_events_is_assumed_right(fake, service):
 
 @pytest.mark.parametrize("arguments, text", [
     (["add"], "needs --url URL"), (["ensure", "--url", URL], "needs --events LIST"),
-    (["add", "--url", URL, "--events", "a"], "needs --secret-file FILE"),
-    (["list", "--url", URL], "unknown option --url"),
-    (["list", "x"], "unexpected argument 'x'"),
-    (["remove"], "needs ID"), *((["remove", id], f"'{id}' is not an ID") for id in ("", ".", "..")),
-    (["remove", "a", "b"], "unexpected argument 'b'"), ([], "missing command")])
+    (["add", "--url", URL, "--events", "a"], "needs --secret-file FILE"), (["remove"], "needs ID"),
+    *((["remove", id], f"'{id}' is not an ID") for id in ("", ".", ".."))])
 def test_wrong_usage_exits_64_with_the_reason(tmp_path, arguments, text):
     done = Client(tmp_path, "http://127.0.0.1:9/v1").run(*arguments, expect=EX_USAGE)
     assert text in done.stderr and done.stdout == ""
@@ -391,12 +388,3 @@ def test_missing_or_invalid_service_options_exit_78(fake, service):
     assert "base_url" in fake.run("list", expect=EX_CONFIG).stderr
     options["base_url"] = service.url + "//"
     assert fake.json("list") == [] and {path for _, path in service.calls} == {"/v1/webhooks"}
-
-
-def test_unwritable_output_is_an_error(fake, service):
-    service.add({"url": URL, "events": ["*"]})
-    for arguments in (["list"], ["list", "--json"]):
-        with open("/dev/full", "w") as full:
-            done = subprocess.run([BUILD / "gatepost", "-c", fake.config.write(), "subscriptions", *arguments], stdout=full,
-                                  stderr=subprocess.PIPE, text=True, timeout=60, env=ENVIRONMENT)
-        assert done.returncode == 74
