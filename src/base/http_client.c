@@ -44,29 +44,24 @@ discard(char *data, size_t size, size_t n, void *arg)
         return size * n;
 }
 
-static int
+static void
 add_line(struct curl_slist **lines, const char *line)
 {
         struct curl_slist *longer = curl_slist_append(*lines, line);
 
         if (longer == NULL)
-                return -1;
+                mem_exit();
         *lines = longer;
-        return 0;
 }
 
-static int
+static void
 add_lines(struct curl_slist **lines, const struct http_client_request *request)
 {
-        if (add_line(lines, "Expect:") != 0)
-                return -1;
-        if (request->body != NULL && add_line(lines, "Content-Type: application/json") != 0)
-                return -1;
-        for (size_t i = 0; i < request->n_headers; i++) {
-                if (add_line(lines, request->headers[i]) != 0)
-                        return -1;
-        }
-        return 0;
+        add_line(lines, "Expect:");
+        if (request->body != NULL)
+                add_line(lines, "Content-Type: application/json");
+        for (size_t i = 0; i < request->n_headers; i++)
+                add_line(lines, request->headers[i]);
 }
 
 static void
@@ -104,17 +99,17 @@ set_request(CURL *curl, const struct http_client_request *request, struct curl_s
         }
 }
 
-int
+void
 http_client_prepare(struct http_client_transfer *transfer, const struct http_client_request *request)
 {
         transfer->easy = curl_easy_init();
-        if (transfer->easy == NULL || add_lines(&transfer->lines, request) != 0)
-                return -1;
+        if (transfer->easy == NULL)
+                mem_exit();
+        add_lines(&transfer->lines, request);
         set_connection(transfer->easy, request);
         set_request(transfer->easy, request, transfer->lines);
         (void)curl_easy_setopt(transfer->easy, CURLOPT_ERRORBUFFER, transfer->reason);
         (void)curl_easy_setopt(transfer->easy, CURLOPT_WRITEFUNCTION, discard);
-        return 0;
 }
 
 void
@@ -171,12 +166,12 @@ http_client_call(const struct http_client_request *request, struct http_client_a
                  struct error *error)
 {
         struct http_client_transfer transfer = {0};
-        CURLcode code = CURLE_OUT_OF_MEMORY;
+        CURLcode code;
         int result = 0;
 
         *answer = (struct http_client_answer){.body = mem_alloc(1)};
-        if (http_client_prepare(&transfer, request) == 0)
-                code = perform(transfer.easy, request, answer);
+        http_client_prepare(&transfer, request);
+        code = perform(transfer.easy, request, answer);
         if (code != CURLE_OK) {
                 free(answer->body);
                 *answer = (struct http_client_answer){.failure = failure_of(code),

@@ -11,7 +11,7 @@
 
 /*
  * HTTP requests by libcurl: one at a time by http_client_call(), or prepared for libcurl's multi interface.
- * Redirects are not followed.
+ * Redirects are not followed. Running out of memory exits the process, as in base/mem.h.
  */
 
 /* Default time limit of a call that a person waits for. */
@@ -66,10 +66,9 @@ struct http_client_transfer {
 /**
  * http_client_prepare(transfer, request):
  * Set up a transfer that discards the answer's body. It must not be moved; of the request, the body must stay
- * valid. The caller releases it, also after a failure. Returns 0, or -1 when out of memory.
+ * valid. The caller releases it.
  */
-int http_client_prepare(struct http_client_transfer *transfer,
-                        const struct http_client_request *request) MUST_CHECK;
+void http_client_prepare(struct http_client_transfer *transfer, const struct http_client_request *request);
 void http_client_release(struct http_client_transfer *transfer);
 
 #endif

@@ -206,8 +206,9 @@ prepare(struct transport_request *request, const struct transport_attempt *attem
                                                  .timeout_ms = TIMEOUT_MS};
         CURL *easy;
 
-        if (write_headers(attempt, lines) != 0 || http_client_prepare(&request->transfer, &http) != 0)
+        if (write_headers(attempt, lines) != 0)
                 return -1;
+        http_client_prepare(&request->transfer, &http);
         easy = request->transfer.easy;
         (void)curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
         (void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
