@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "config/restart.h"
-#include "model/signature.h"
 
 static void
 note_restart_needed(const char *section, const char *name, void *arg)
@@ -28,55 +27,15 @@ log_moved_deliveries(const struct config *first, const struct config *next)
                             first->deliveries_topic, log_quote(config_brokers(first), quoted));
 }
 
-/* Return whether a source has one of the secrets of another. */
-static int
-shares_secret(const struct config_source *source, const struct config_source *other)
-{
-        uint8_t signature[SIGNATURE_SIZE];
-
-        for (size_t i = 0; i < source->n_keys; i++) {
-                if (signature_compute(source->keys[i], "0", "", 0, signature) == 0 &&
-                    signature_verify(other->keys, other->n_keys, "0", "", 0, signature) > 0)
-                        return 1;
-        }
-        return 0;
-}
-
-/* Log which sources were removed or added, and whose secrets were all replaced. */
+/* Log the sources that only one of two configurations has. */
 static void
-log_sources(const struct config *newest, const struct config *next)
+log_sources(const struct config *config, const struct config *other, const char *message)
 {
-        for (size_t i = 0; i < newest->n_sources; i++) {
-                const char *name = newest->sources[i].name;
+        for (size_t i = 0; i < config->n_sources; i++) {
+                const char *name = config->sources[i].name;
 
-                if (config_find_source(next, name, strlen(name)) == NULL)
-                        log_warning("source removed source=%s", name);
-        }
-        for (size_t i = 0; i < next->n_sources; i++) {
-                const struct config_source *source = &next->sources[i];
-                const struct config_source *same =
-                    config_find_source(newest, source->name, strlen(source->name));
-
-                if (same == NULL)
-                        log_notice("source added source=%s", source->name);
-                else if (!shares_secret(source, same))
-                        log_warning("all secrets of a source were replaced; deliveries signed with a "
-                                    "previous one are no longer accepted source=%s",
-                                    source->name);
-        }
-}
-
-/* A file without a name is mounted alone, and the one that has its name now is not seen. */
-static void
-log_replaced_files(const struct config *next)
-{
-        char quoted[LOG_QUOTED_SIZE];
-
-        for (size_t i = 0; i < next->n_files; i++) {
-                if (next->files[i].st.st_nlink == 0)
-                        log_warning("a file was replaced outside of its mount, and the old one was read "
-                                    "file=%s",
-                                    log_quote(next->files[i].path, quoted));
+                if (config_find_source(other, name, strlen(name)) == NULL)
+                        log_notice("%s source=%s", message, name);
         }
 }
 
@@ -96,17 +55,13 @@ reload_log_certificate(const struct config *config)
                          log_quote(config->tls_certificate_file, file), log_quote(error.text, quoted));
 }
 
-/*
- * Refuse to replace a certificate by one that no client would accept now. Without a certificate in the newest
- * configuration the previous one is still served: ending TLS needs a restart.
- */
+/* Refuse a new certificate that no client would accept now. */
 static int
-check_certificate(const struct config *first, const struct config *newest, const struct config *next,
-                  struct error *error)
+check_certificate(const struct config *newest, const struct config *next, struct error *error)
 {
         const struct certificate *served = newest->certificate;
 
-        if (next->certificate == NULL || (served == NULL && first->certificate == NULL) ||
+        if (next->certificate == NULL ||
             (served != NULL && certificate_is_same(served, next->certificate)) ||
             certificate_state(next->certificate, clock_now_ms() / 1000, error) != CERTIFICATE_UNUSABLE)
                 return 0;
@@ -166,7 +121,7 @@ check_next(struct reload *reload, struct config *next)
 {
         struct error *error = &reload->error;
         const struct config *first = current_first(reload->current), *newest = current_hold(reload->current);
-        int result = check_certificate(first, newest, next, error);
+        int result = check_certificate(newest, next, error);
 
         restart_keep_topics(next, newest);
         /* A smaller max_body needs a restart; until then the topics must accept bodies of the old size. */
@@ -178,8 +133,10 @@ check_next(struct reload *reload, struct config *next)
                 result = check_memory(first, next, error);
         if (result == 0 && (first->roles & CONFIG_ROUTER))
                 result = probe_check_new_topics(reload->probe, newest, next, &reload->cancelled, error);
-        if (result == 0)
-                log_sources(newest, next);
+        if (result == 0) {
+                log_sources(newest, next, "source removed");
+                log_sources(next, newest, "source added");
+        }
         config_free(newest);
         return result;
 }
@@ -209,7 +166,6 @@ read_again(struct reload *reload)
         findings_clear(&findings);
         if (next == NULL)
                 return NULL;
-        log_replaced_files(next);
         /* Before check_next() replaces some of these options by those in use. */
         restart_needed(first, next, note_restart_needed, next);
         log_moved_deliveries(first, next);

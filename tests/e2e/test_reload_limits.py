@@ -79,22 +79,6 @@ def _is_closed(connection):
         return True
 
 
-def test_header_limit_changes(daemon):
-    many = {f"x-more-{number}": "1" for number in range(20)}
-    delivery = Delivery()
-
-    def send():
-        headers = delivery.headers() | many
-        return http_client.request(daemon.address, "POST", "/webhooks/invoicing", headers, delivery.body).status
-    assert send() == 200
-    daemon.config["receiver"]["max_headers"] = 15
-    reload(daemon)
-    waiting.until(lambda: send() == 400, 20, "too many headers")  # a lane applies it when it wakes up
-    del daemon.config["receiver"]["max_headers"]
-    reload(daemon)
-    waiting.until(lambda: send() == 200, 20, "as many headers as before")
-
-
 def test_memory_budget_changes(installation):
     config = installation.config()
     config["receiver"]["max_body"] = "64KiB"
@@ -151,29 +135,7 @@ def test_trusted_proxies_change(daemon):
     waiting.until(lambda: not client() and "client=127.0.0.1" in daemon.log.splitlines()[-1], 20, "the proxy itself")
 
 
-def test_refusal_limit_changes(daemon):
-    forged = lambda: daemon.post(Delivery(secret=b"wrong secret, sixteen")).status
-    assert {forged() for _ in range(10)} == {401}
-    daemon.config["receiver"]["max_refusals_per_address"] = 2
-    reload(daemon)
-    waiting.until(lambda: forged() == 429, 20, "an answer 429")
-
-
 # The router
-
-def committed(daemon):
-    return daemon.metric("gatepost_transactions_total", result="committed")
-
-
-@pytest.mark.slow
-def test_batch_size_changes(installation, daemon):
-    daemon.config["router"]["max_batch"] = 1
-    reload(daemon)
-    before = committed(daemon)
-    Load(lambda: [daemon.address], deliveries=[Delivery() for _ in range(40)], threads=20).start().wait(60)
-    installation.kafka.wait_until_routed()
-    waiting.until(lambda: committed(daemon) - before == 40, 20, lambda: f"40 transactions: {committed(daemon) - before}")
-
 
 def published(installation, delivery):
     """The topic that a delivery was published to."""
