@@ -9,7 +9,6 @@
 #include "base/address.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/page.h"
 #include "http/listener.h"
 #include "http/request.h"
 #include "http/server.h"
@@ -18,11 +17,8 @@ struct admin {
         struct http_server *server;
         const struct health *health;
         const struct metrics *metrics;
-        const char *instance;
-        struct page page;
         int fd;
-        int is_passed;    /* by the service manager; it is not closed here */
-        int is_shut_down; /* by another process; logged once */
+        int is_passed; /* by the service manager; it is not closed here */
         int takes_any_host;
 };
 
@@ -48,14 +44,24 @@ static const struct http_error not_found = {
     .code = "NOT_FOUND",
     .message = "not found; paths are /, /status, /metrics, /healthz, /readyz, /readyz/receiver and "
                "/readyz/router"};
+static const struct http_error no_role = {
+    .status = 404,
+    .code = "NOT_FOUND",
+    .message = "this process does not have that role; see roles in [gatepost]"};
 
+/* The headers restrict what a browser lets the page do, and other pages do with the answers. */
 static void
-reply_text(struct http_request *request, int status, const char *type, const char *text, size_t len)
+reply(struct http_request *request, int status, const char *type, const char *text, size_t len)
 {
         const struct http_header headers[] = {
             {"Content-Type", type},
             {"Cache-Control", "no-store"},
+            {"Content-Security-Policy",
+             "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
+             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
             {"X-Content-Type-Options", "nosniff"},
+            {"Referrer-Policy", "no-referrer"},
+            {"Cross-Origin-Opener-Policy", "same-origin"},
             {"Cross-Origin-Resource-Policy", "same-origin"},
         };
 
@@ -63,101 +69,73 @@ reply_text(struct http_request *request, int status, const char *type, const cha
 }
 
 static void
-answer_health(const struct admin *admin, struct http_request *request)
+answer_health(const struct admin *admin, struct http_request *request, const char *arg)
 {
         char reason[HEALTH_REASON_SIZE], text[HEALTH_REASON_SIZE + 1];
         int is_alive = health_is_alive(admin->health, reason);
 
+        (void)arg;
         (void)snprintf(text, sizeof(text), "%s\n", is_alive ? "alive" : reason);
-        reply_text(request, is_alive ? 200 : 503, "text/plain; charset=utf-8", text, strlen(text));
+        reply(request, is_alive ? 200 : 503, "text/plain; charset=utf-8", text, strlen(text));
 }
 
+/* Answer whether a role is ready; NULL: whether all are. */
 static void
-answer_readiness(const struct admin *admin, struct http_request *request)
+answer_readiness(const struct admin *admin, struct http_request *request, const char *role)
 {
         char text[HEALTH_MAX_PARTS * (HEALTH_REASON_SIZE + 32)];
-        int ready = health_check(admin->health, text, sizeof(text));
+        int ready = health_check(admin->health, role, "\n", text, sizeof(text) - 1);
 
-        reply_text(request, ready ? 200 : 503, "text/plain; charset=utf-8", text, strlen(text));
-}
-
-/* Answer whether one role is ready. */
-static void
-answer_role(const struct admin *admin, struct http_request *request, const char *role)
-{
-        char text[HEALTH_REASON_SIZE + 32], message[128];
-        int ready = health_check_part(admin->health, role, text, sizeof(text));
-        const struct http_error no_role = {.status = 404, .code = "NOT_FOUND", .message = message};
-
-        if (ready >= 0) {
-                reply_text(request, ready ? 200 : 503, "text/plain; charset=utf-8", text, strlen(text));
+        if (ready < 0) {
+                http_reply_error(request, &no_role);
                 return;
         }
-        (void)snprintf(message, sizeof(message),
-                       "this process does not have the role %s; see roles in [gatepost]", role);
-        http_reply_error(request, &no_role);
+        (void)strcat(text, "\n");
+        reply(request, ready ? 200 : 503, "text/plain; charset=utf-8", text, strlen(text));
 }
 
 static void
-answer_receiver(const struct admin *admin, struct http_request *request)
-{
-        answer_role(admin, request, "receiver");
-}
-
-static void
-answer_router(const struct admin *admin, struct http_request *request)
-{
-        answer_role(admin, request, "router");
-}
-
-static void
-answer_metrics(const struct admin *admin, struct http_request *request)
+answer_metrics(const struct admin *admin, struct http_request *request, const char *arg)
 {
         size_t len = 0;
         char *text = metrics_render(admin->metrics, &len);
 
-        reply_text(request, 200, "text/plain; version=0.0.4; charset=utf-8", text, len);
+        (void)arg;
+        reply(request, 200, "text/plain; version=0.0.4; charset=utf-8", text, len);
         free(text);
 }
 
 static void
-answer_status(const struct admin *admin, struct http_request *request)
+answer_status(const struct admin *admin, struct http_request *request, const char *arg)
 {
         size_t len = 0;
         char *text = metrics_status(admin->metrics, &len);
 
-        reply_text(request, 200, "application/json", text, len);
+        (void)arg;
+        reply(request, 200, "application/json", text, len);
         free(text);
 }
 
-/* The headers restrict what a browser lets the page do. */
-static void
-answer_page(const struct admin *admin, struct http_request *request)
-{
-        const struct http_header headers[] = {
-            {"Content-Type", "text/html; charset=utf-8"},
-            {"Cache-Control", "no-store"},
-            {"Content-Security-Policy", admin->page.policy},
-            {"X-Content-Type-Options", "nosniff"},
-            {"Referrer-Policy", "no-referrer"},
-            {"Cross-Origin-Opener-Policy", "same-origin"},
-            {"Cross-Origin-Resource-Policy", "same-origin"},
-        };
-
-        http_reply(request, 200, headers, ARRAY_LEN(headers), admin->page.text, admin->page.len);
-}
+/* The files of the status page, whose script fetches /status and shows the numbers. See embed.sh. */
+extern const char page_html[];
+extern const char page_css[];
+extern const char page_js[];
 
 static const struct {
         const char *path;
-        void (*answer)(const struct admin *admin, struct http_request *request);
+        void (*answer)(const struct admin *admin, struct http_request *request, const char *arg);
+        const char *arg;
+        const char *text, *type; /* of a file */
 } pages[] = {
-    {"/", answer_page},
-    {"/status", answer_status},
-    {"/healthz", answer_health},
-    {"/readyz", answer_readiness},
-    {"/metrics", answer_metrics},
-    {"/readyz/receiver", answer_receiver},
-    {"/readyz/router", answer_router},
+    {.path = "/", .text = page_html, .type = "text/html; charset=utf-8"},
+    {.path = "/page.css", .text = page_css, .type = "text/css; charset=utf-8"},
+    {.path = "/page.js", .text = page_js, .type = "text/javascript; charset=utf-8"},
+    {.path = "/status", .answer = answer_status},
+    {.path = "/healthz", .answer = answer_health},
+    {.path = "/metrics", .answer = answer_metrics},
+    {.path = "/readyz", .answer = answer_readiness},
+    {.path = "/readyz/receiver", .answer = answer_readiness, .arg = "receiver"},
+    {.path = "/readyz/router", .answer = answer_readiness, .arg = "router"},
 };
 
 /* Return whether a Host is an IP address or localhost (RFC 6761 section 6.3), which nobody can redirect. */
@@ -201,28 +179,25 @@ may_be_rebound(const struct admin *admin, const struct http_request *request)
 static void
 on_request(struct http_request *request, void *arg)
 {
+        static const struct http_header allow = {"Allow", "GET, HEAD"};
         const struct admin *admin = arg;
         const char *method = http_request_method(request);
-        size_t len;
+        size_t len, i = 0;
         const char *path = http_request_path(request, &len);
 
-        if (may_be_rebound(admin, request)) {
+        while (i < ARRAY_LEN(pages) &&
+               (strlen(pages[i].path) != len || memcmp(pages[i].path, path, len) != 0))
+                i++;
+        if (may_be_rebound(admin, request))
                 http_reply_error(request, &misdirected);
-                return;
-        }
-        for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
-                if (strlen(pages[i].path) != len || memcmp(pages[i].path, path, len) != 0)
-                        continue;
-                if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0) {
-                        pages[i].answer(admin, request);
-                } else {
-                        const struct http_header allow = {"Allow", "GET, HEAD"};
-
-                        http_reply(request, 405, &allow, 1, "", 0);
-                }
-                return;
-        }
-        http_reply_error(request, &not_found);
+        else if (i == ARRAY_LEN(pages))
+                http_reply_error(request, &not_found);
+        else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+                http_reply(request, 405, &allow, 1, "", 0);
+        else if (pages[i].text != NULL)
+                reply(request, 200, pages[i].type, pages[i].text, strlen(pages[i].text));
+        else
+                pages[i].answer(admin, request, pages[i].arg);
 }
 
 static const struct http_callbacks callbacks = {.on_request = on_request};
@@ -247,7 +222,6 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
 
         admin->health = health;
         admin->metrics = metrics;
-        admin->instance = config->instance;
         admin->is_passed = passed >= 0;
         admin->fd = admin->is_passed ? passed
                                      : listener_open((const struct sockaddr *)&config->admin->address,
@@ -258,8 +232,7 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
         }
         admin->takes_any_host = config->admin_allows_remote || is_unix(admin->fd);
         admin->server = http_server_new(base, &limits, NULL, &callbacks, admin);
-        if (page_build(&admin->page) != 0 || admin->server == NULL ||
-            http_server_listen(admin->server, admin->fd) != 0) {
+        if (admin->server == NULL || http_server_listen(admin->server, admin->fd) != 0) {
                 (void)error_set(error, "cannot start the admin endpoint");
                 admin_free(admin);
                 return NULL;
@@ -269,25 +242,11 @@ admin_new(struct event_base *base, const struct config *config, int passed, cons
         return admin;
 }
 
-static void
-check_listener(struct admin *admin)
-{
-        char name[LISTENER_NAME_SIZE], value[LOG_QUOTED_SIZE];
-
-        if (admin->is_shut_down || !listener_is_shut_down(admin->fd))
-                return;
-        admin->is_shut_down = 1;
-        log_error("another process has shut down the listening socket for=admin address=%s",
-                  log_value(name, strlen(listener_name(admin->fd, name, sizeof(name))), value));
-}
-
 void
 admin_tick(struct admin *admin)
 {
-        if (admin == NULL)
-                return;
-        http_server_keep_to_limits(admin->server);
-        check_listener(admin);
+        if (admin != NULL)
+                http_server_keep_to_limits(admin->server);
 }
 
 void
@@ -298,6 +257,5 @@ admin_free(struct admin *admin)
         http_server_free(admin->server);
         if (!admin->is_passed)
                 listener_close(admin->fd);
-        page_clear(&admin->page);
         free(admin);
 }

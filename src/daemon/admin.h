@@ -9,8 +9,10 @@
 #include "metrics/health.h"
 #include "metrics/metrics.h"
 
-/* The admin endpoint: / (the status page), /status, /metrics, /healthz, /readyz and
- * /readyz/ROLE. For the main thread. */
+/*
+ * The admin endpoint: / (the status page), /status, /metrics, /healthz, /readyz and /readyz/ROLE. For the
+ * main thread.
+ */
 struct admin;
 
 /**
@@ -21,10 +23,7 @@ struct admin;
 struct admin *admin_new(struct event_base *base, const struct config *config, int passed,
                         const struct health *health, struct metrics *metrics, struct error *error) MUST_CHECK;
 
-/*
- * Resume accepting after a lack of memory, and log when another process has shut down the socket. Call it
- * every second.
- */
+/* Resume accepting after a lack of memory. Call it every second. */
 void admin_tick(struct admin *admin);
 
 void admin_free(struct admin *admin);

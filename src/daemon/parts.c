@@ -78,11 +78,9 @@ parts_open(struct parts *parts, const struct config *config, const struct activa
         *parts = (struct parts){.config = config, .activation = activation, .current = current_new(config)};
         if (open_embedded(parts, error) != 0)
                 return -1;
-        parts->metrics = metrics_new(config);
-        metrics_set_embedded_broker(parts->metrics, parts->bootstrap);
+        parts->metrics = metrics_new(config, &parts->health, parts->bootstrap);
         parts->health.is_alive = are_alive;
         parts->health.alive_arg = parts;
-        metrics_watch_health(parts->metrics, &parts->health);
         parts->probe = probe_new(config, parts->bootstrap, changed, arg, error);
         if (parts->probe == NULL)
                 return -1;

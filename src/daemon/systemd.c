@@ -64,7 +64,7 @@ send_state(struct systemd *systemd, const struct parts *parts, const char *assig
 {
         char status[SYSTEMD_STATUS_SIZE];
 
-        (void)health_check_line(&parts->health, status, sizeof(status));
+        (void)health_check(&parts->health, NULL, "; ", status, sizeof(status));
         if (systemd->reload_failed)
                 (void)snprintf(status + strlen(status), sizeof(status) - strlen(status),
                                "; the last reload failed, see the log");

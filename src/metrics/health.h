@@ -31,23 +31,12 @@ void health_add(struct health *health, const char *name,
 int health_is_alive(const struct health *health, char reason[HEALTH_REASON_SIZE]);
 
 /**
- * health_check(health, text, size):
- * Write a line for each part, `receiver: ready` or `router: REASON`. Return whether all are ready.
+ * health_check(health, name, separator, text, size):
+ * Write the state of each part, or of the one with this name, with the separator between them: `receiver:
+ * ready`, `router: REASON`. Return whether all these are ready, or -1 if the process does not have the part.
  */
-int health_check(const struct health *health, char *text, size_t size);
-
-/**
- * health_check_part(health, name, text, size):
- * Write the line of one part. Return whether it is ready, or -1 if the process does not have it.
- */
-int health_check_part(const struct health *health, const char *name, char *text, size_t size);
-
-/**
- * health_check_line(health, line, size):
- * Write what health_check() does in one line, with semicolons, and a reason of several parts once:
- * `router, receiver: REASON`. Return whether all are ready.
- */
-int health_check_line(const struct health *health, char *line, size_t size);
+int health_check(const struct health *health, const char *name, const char *separator, char *text,
+                 size_t size);
 
 /* Log the readiness of the process when it has changed since the last call. */
 void health_log_changes(struct health *health);

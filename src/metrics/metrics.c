@@ -58,11 +58,13 @@ metrics_outcome_name(enum metrics_outcome outcome)
 }
 
 struct metrics *
-metrics_new(const struct config *config)
+metrics_new(const struct config *config, const struct health *health, const char *embedded_broker)
 {
         struct metrics *metrics = mem_alloc(sizeof(*metrics));
 
         metrics->config = config;
+        metrics->health = health;
+        metrics->embedded_broker = embedded_broker;
         metrics->start_s = clock_now_ms() / 1000;
         pthread_mutex_init(&metrics->mutex, NULL);
         recent_init(&metrics->recent_refusals);
@@ -280,12 +282,6 @@ metrics_watch_spool(struct metrics *metrics, const struct spool_stats *stats)
         metrics->spool = stats;
 }
 
-void
-metrics_watch_health(struct metrics *metrics, const struct health *health)
-{
-        metrics->health = health;
-}
-
 /* Return the increase of a client's counter, which restarts from 0 with a new client. */
 static uint64_t
 growth(uint64_t last, uint64_t now)
@@ -306,12 +302,6 @@ metrics_note_client(struct metrics *metrics, enum metrics_client client, struct 
         add(&all->queued_records, now->queued_records - last->queued_records); /* modulo 2^64 */
         add(&all->queued_bytes, now->queued_bytes - last->queued_bytes);
         *last = *now;
-}
-
-void
-metrics_set_embedded_broker(struct metrics *metrics, const char *address)
-{
-        metrics->embedded_broker = address;
 }
 
 void

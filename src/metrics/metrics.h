@@ -55,8 +55,13 @@ enum metrics_histogram {
         HISTOGRAM_N,
 };
 
-/* config must outlive the metrics. */
-struct metrics *metrics_new(const struct config *config);
+/**
+ * metrics_new(config, health, embedded_broker):
+ * Make the metrics of a process. They report the readiness of the parts of health, and the address of the
+ * embedded broker, or NULL. The arguments must outlive the metrics.
+ */
+struct metrics *metrics_new(const struct config *config, const struct health *health,
+                            const char *embedded_broker);
 void metrics_free(struct metrics *metrics);
 
 /* Apply a configuration: its sources and their secrets, its topics, its certificate. Main thread. */
@@ -131,12 +136,6 @@ void metrics_watch_budget(struct metrics *metrics, struct memory_budget *budget)
 
 /* Report this spool; NULL: none. Main thread. */
 void metrics_watch_spool(struct metrics *metrics, const struct spool_stats *stats);
-
-/* Report the readiness of these parts; NULL: none. Main thread. */
-void metrics_watch_health(struct metrics *metrics, const struct health *health);
-
-/* Set the address of the embedded broker, or NULL; it must outlive the metrics. */
-void metrics_set_embedded_broker(struct metrics *metrics, const char *address);
 
 /* Set the known brokers. Main thread. */
 void metrics_set_brokers(struct metrics *metrics, const struct brokers *brokers);

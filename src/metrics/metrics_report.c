@@ -134,10 +134,9 @@ put_readiness(const struct metrics *metrics, struct figures *to)
         const struct health *health = metrics->health;
         int are_ready = 1;
 
-        if (health != NULL)
-                figures_head(to, &ready);
+        figures_head(to, &ready);
         figures_open(to, "roles");
-        for (size_t i = 0; health != NULL && i < health->n_parts; i++) {
+        for (size_t i = 0; i < health->n_parts; i++) {
                 const struct health_part *part = &health->parts[i];
                 char reason[HEALTH_REASON_SIZE] = "ready";
                 int is_ready = part->is_ready(part->arg, reason) != 0;

@@ -61,8 +61,8 @@ struct metrics {
         struct connection_stats connections;
         struct memory_budget *budget;    /* NULL: no receiver runs */
         const struct spool_stats *spool; /* NULL: none */
-        const struct health *health;     /* NULL: not known yet */
-        const char *embedded_broker;     /* address; NULL: there is none */
+        const struct health *health;
+        const char *embedded_broker; /* address; NULL: there is none */
         struct brokers brokers;
         struct metrics_clients clients[CLIENT_N];
         int64_t start_s;

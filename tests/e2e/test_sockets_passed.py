@@ -125,15 +125,6 @@ def test_receiver_socket_shut_down_by_another_process_makes_the_daemon_unhealthy
     manager.close()
 
 
-def test_admin_socket_shut_down_by_another_process_is_logged(embedded):
-    door = listening()
-    daemon = pass_on(embedded.daemon(), [door], "admin").start().wait_until_ready()
-    door.shutdown(socket.SHUT_RDWR)
-    assert " error " in daemon.wait_for_log("another process has shut down the listening socket for=admin")
-    daemon.accept()
-    daemon.stop()
-
-
 def test_normal_shutdown_does_not_report_its_sockets(embedded):
     daemon = embedded.daemon().start().wait_until_ready()
     daemon.stop()

@@ -239,7 +239,7 @@ START_TEST(test_lag_includes_unassigned_partitions)
         static const struct unassigned_partition unassigned[] = {{.partition = 4, .waiting = 7},
                                                                  {.partition = 2, .waiting = 3}};
         struct loaded loaded = scratch_load(scratch_embedded);
-        struct metrics *metrics = metrics_new(loaded.config);
+        struct metrics *metrics = metrics_new(loaded.config, NULL, NULL);
         struct partition_list partitions = {.items = NULL}, followed = {.items = NULL};
         struct partition *own = partition_add(&partitions, 3);
         struct partition_status status;

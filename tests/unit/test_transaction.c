@@ -295,7 +295,7 @@ START_TEST(test_reload_voids_uncommitted_decisions)
 {
         struct loaded loaded = scratch_load(scratch_embedded), newer = scratch_load(scratch_embedded);
         struct current *current = current_new(loaded.config);
-        struct metrics *metrics = metrics_new(loaded.config);
+        struct metrics *metrics = metrics_new(loaded.config, NULL, NULL);
         const struct partition *undecided, *decided;
         struct error error = {.text = ""};
         struct processor processor;
@@ -331,7 +331,7 @@ START_TEST(test_record_is_not_decided_without_a_producer)
         struct error error = {.text = ""};
         struct embedded *embedded = embedded_new(loaded.config, &error);
         struct current *current = current_new(loaded.config);
-        struct metrics *metrics = metrics_new(loaded.config);
+        struct metrics *metrics = metrics_new(loaded.config, NULL, NULL);
         const struct consumer_origin unknown = {0};
         struct transaction *transaction;
         rd_kafka_message_t *message;
