@@ -61,8 +61,7 @@ check_certificate(const struct config *newest, const struct config *next, struct
 {
         const struct certificate *served = newest->certificate;
 
-        if (next->certificate == NULL ||
-            (served != NULL && certificate_is_same(served, next->certificate)) ||
+        if (next->certificate == NULL || (served != NULL && certificate_is_same(served, next->certificate)) ||
             certificate_state(next->certificate, clock_now_ms() / 1000, error) != CERTIFICATE_UNUSABLE)
                 return 0;
         return error_prefix(error, "%s", next->tls_certificate_file);
