@@ -144,19 +144,21 @@ complete(const char *config_file)
         (void)config_file;
         if (strcmp(shell, "words") == 0)
                 completion_offer(commands, line);
-        else if (*line != NULL || completion_print(shell) != 0)
-                return command_misused("takes bash, zsh or fish");
+        else if (strcmp(shell, "bash") == 0 && *line == NULL)
+                completion_print();
+        else
+                return command_misused("takes bash");
         return 0;
 }
 
 static const struct command_option completion_options[] = {
-    {NULL, "SHELL", "bash, zsh or fish; `words` is for their scripts", .text = &shell},
+    {NULL, "SHELL", "bash; `words` is for its script", .text = &shell},
     {NULL, "[WORD ...]", "with `words`, print what the last of these may be", .rest = &line},
 };
 
 static const struct command completion_command = {
     .name = "completion",
-    .help = "print the completion script for a shell",
+    .help = "print the completion script for bash",
     .run_with_file = complete,
     COMMAND_OPTIONS(completion_options),
 };

@@ -5,57 +5,19 @@
 
 #define NAME_SIZE 64 /* of a command, as far as it is known */
 
-static const struct {
-        const char *shell, *script;
-} scripts[] = {
-    {"bash", "# bash completion for gatepost(1); files are offered where there is no word.\n"
-             "_gatepost() {\n"
-             "        local current=${COMP_WORDS[COMP_CWORD]} words\n"
-             "        words=$(gatepost completion words -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
-             "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
-             "}\n"
-             "complete -o default -F _gatepost gatepost\n"},
-    {"zsh",
-     "#compdef gatepost\n"
-     "_gatepost() {\n"
-     "        local -a before=(\"${(@)words[2,CURRENT-1]}\")\n"
-     "        local -a offers=(${(f)\"$(gatepost completion words -- $before \"$PREFIX\" 2>/dev/null)\"})\n"
-     "        if (($#offers)); then\n"
-     "                compadd -a offers\n"
-     "        else\n"
-     "                _files\n"
-     "        fi\n"
-     "}\n"
-     "# Loaded by compinit the file is the function; otherwise it is sourced.\n"
-     "if [[ ${funcstack[1]-} == _gatepost ]]; then\n"
-     "        _gatepost \"$@\"\n"
-     "else\n"
-     "        compdef _gatepost gatepost\n"
-     "fi\n"},
-    {"fish", "# fish completion for gatepost(1)\n"
-             "function __gatepost_offer\n"
-             "    set -l before (commandline -opc)\n"
-             "    set -l current (commandline -ct)\n"
-             "    set -l offers (gatepost completion words -- $before[2..-1] \"$current\" 2>/dev/null)\n"
-             "    if set -q offers[1]\n"
-             "        printf '%s\\n' $offers\n"
-             "    else\n"
-             "        __fish_complete_path \"$current\"\n"
-             "    end\n"
-             "end\n"
-             "complete -c gatepost -f -a '(__gatepost_offer)'\n"},
-};
+static const char script[] =
+    "# bash completion for gatepost(1); files are offered where there is no word.\n"
+    "_gatepost() {\n"
+    "        local current=${COMP_WORDS[COMP_CWORD]} words\n"
+    "        words=$(gatepost completion words -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
+    "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+    "}\n"
+    "complete -o default -F _gatepost gatepost\n";
 
-int
-completion_print(const char *shell)
+void
+completion_print(void)
 {
-        for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
-                if (strcmp(scripts[i].shell, shell) != 0)
-                        continue;
-                fputs(scripts[i].script, stdout);
-                return 0;
-        }
-        return -1;
+        fputs(script, stdout);
 }
 
 /* Return what follows a name in that of a command: "" if it is all; NULL if the command is another one. */

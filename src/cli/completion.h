@@ -3,11 +3,8 @@
 
 #include "cli/command.h"
 
-/*
- * Print the script by which bash, zsh or fish completes commands and options; where there is none, it offers
- * files. The script asks completion_offer(). Returns 0, or -1 for another shell.
- */
-int completion_print(const char *shell);
+/* Print the script by which bash completes the command line. It asks completion_offer() by a command. */
+void completion_print(void);
 
 /*
  * Print what the last of the words after `gatepost` may be, one per line: options if it begins with a hyphen,
