@@ -22,18 +22,6 @@
 #define PAUSE_MS 200
 #define TOLERANCE_PART 10 /* a skew above this part of the tolerance is a failure */
 
-/* Choose the URL of a source. Returns 0, or -1 when only gatepostd knows the port. */
-static int
-choose_url(const struct doctor *doctor, const struct config_source *source, struct receiver_url *to)
-{
-        *to = (struct receiver_url){0};
-        if (doctor->url == NULL)
-                return receiver_url_own(&doctor->config->listen[0], doctor->config->tls_certificate_file,
-                                        source->path, to);
-        to->url = receiver_url_make(doctor->url, source->path);
-        return 0;
-}
-
 /* Return whether the receiver has accepted a delivery, and not a server that answers 200 to everything. */
 static int
 is_accepted(const struct test_delivery *delivery, const struct json_value *body)
@@ -87,10 +75,11 @@ try_source(struct doctor *doctor, const struct config_source *source)
 {
         struct test_delivery delivery;
         struct receiver_url to;
+        struct error error;
         char *shown;
 
-        if (choose_url(doctor, source, &to) != 0) {
-                doctor_skip(doctor, source->name, "only gatepostd knows its port; use --to URL");
+        if (receiver_url_choose(doctor->config, doctor->url, source->path, &to, &error) != 0) {
+                doctor_skip(doctor, source->name, "%s", error.text);
                 return;
         }
         shown = uri_hide_secrets(to.url);
@@ -104,14 +93,6 @@ try_source(struct doctor *doctor, const struct config_source *source)
         free(to.url);
 }
 
-/* Return whether the receiver here takes connections of this command. */
-static int
-has_open_receiver(const struct config *config)
-{
-        return config->roles & CONFIG_RECEIVER && !config->requires_proxy &&
-               config->tls_client_ca_file == NULL;
-}
-
 void
 doctor_check_delivery(struct doctor *doctor)
 {
@@ -119,9 +100,8 @@ doctor_check_delivery(struct doctor *doctor)
         int has_path = doctor->url != NULL && receiver_url_has_path(doctor->url);
         const struct config_source *only = has_path ? receiver_url_source(config, doctor->url) : NULL;
 
-        if (!doctor->sends || (doctor->url == NULL && !has_open_receiver(config))) {
-                doctor_skip(doctor, NULL, "%s",
-                            doctor->sends ? "it needs --to URL" : "left out by --no-send");
+        if (!doctor->sends) {
+                doctor_skip(doctor, NULL, "left out by --no-send");
                 return;
         }
         if (has_path && only == NULL) {

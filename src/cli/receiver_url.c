@@ -97,8 +97,9 @@ receiver_url_has_path(const char *text)
         return has_path;
 }
 
-char *
-receiver_url_make(const char *text, const char *path)
+/* Return a checked URL with http:// unless it has a scheme, and with the path unless it has one. */
+static char *
+make(const char *text, const char *path)
 {
         CURLU *url = parse(text);
         char *made;
@@ -129,4 +130,22 @@ receiver_url_source(const struct config *config, const char *url)
         }
         free(path);
         return best;
+}
+
+int
+receiver_url_choose(const struct config *config, const char *to, const char *path, struct receiver_url *url,
+                    struct error *error)
+{
+        *url = (struct receiver_url){0};
+        if (to != NULL) {
+                url->url = make(to, path);
+                return 0;
+        }
+        if (!(config->roles & CONFIG_RECEIVER))
+                return error_set(error, "there is no receiver here; give --to URL");
+        if (config->requires_proxy || config->tls_client_ca_file != NULL)
+                return error_set(error, "the receiver takes only connections of proxies; give --to URL");
+        if (receiver_url_own(&config->listen[0], config->tls_certificate_file, path, url) != 0)
+                return error_set(error, "only gatepostd knows its port; give --to URL");
+        return 0;
 }

@@ -26,11 +26,14 @@ int receiver_url_check(const char *text, struct error *error) MUST_CHECK;
 /* Return whether it has a path; / is none. */
 int receiver_url_has_path(const char *text);
 
-/*
- * Return a checked URL with http:// unless it has a scheme, and with this path, before a query, unless it has
- * one. The caller frees it.
+/**
+ * receiver_url_choose(config, to, path, url, error):
+ * Choose how to reach a path of the receiver: by the checked URL `to`, which gets http:// and, before a
+ * query, the path unless it has its own; without `to`, by the first listener. Returns 0, or -1 with the
+ * reason when that takes no connections from here.
  */
-char *receiver_url_make(const char *text, const char *path) MUST_CHECK;
+int receiver_url_choose(const struct config *config, const char *to, const char *path,
+                        struct receiver_url *url, struct error *error) MUST_CHECK;
 
 /*
  * Return the source that a URL leads to, or NULL. Proxies may put something before the path of a source, so

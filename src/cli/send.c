@@ -32,25 +32,6 @@ struct send_job {
         struct receiver_url to;
 };
 
-/* Choose the URL: --to, by default with the source's path, or the first listener. Returns an exit status. */
-static int
-choose_url(const struct config *config, struct send_job *job)
-{
-        const char *path = job->signing.source->path;
-
-        if (args.to != NULL) {
-                job->to.url = receiver_url_make(args.to, path);
-                return 0;
-        }
-        if (config->requires_proxy || config->tls_client_ca_file != NULL)
-                return command_misused("the receiver takes only connections of proxies; give --to with the "
-                                       "URL of the proxy");
-        if (config->n_listen == 0 ||
-            receiver_url_own(&config->listen[0], config->tls_certificate_file, path, &job->to) != 0)
-                return command_misused("the configuration has no receiver to send to; give --to URL");
-        return 0;
-}
-
 static int
 prepare(const struct config *config, struct send_job *job)
 {
@@ -59,8 +40,10 @@ prepare(const struct config *config, struct send_job *job)
 
         signing->agent = "gatepost";
         signing->source = source_choice_find(args.source, config);
-        if (signing->source == NULL || choose_url(config, job) != 0)
+        if (signing->source == NULL)
                 return EX_USAGE;
+        if (receiver_url_choose(config, args.to, signing->source->path, &job->to, &error) != 0)
+                return command_misused("%s", error.text);
         sign_choose_ids(signing, args.delivery_id, args.webhook_id);
         if (args.kind != NULL) {
                 signing->body = sample_body(args.kind);
