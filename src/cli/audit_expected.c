@@ -133,7 +133,7 @@ audit_expected_read_exceptions(struct audit *audit)
         enum range_result result;
         struct error error;
 
-        audit_work_progress(audit, "quarantine", plan->published + first, n);
+        kafka_access_announce("quarantine", plan->published + first, n);
         result = range_read(plan->config, plan->bootstrap, plan->published + first, n, on_quarantined, audit,
                             &error);
         if (result != RANGE_DONE)
@@ -362,7 +362,7 @@ audit_expected_read(struct audit *audit)
         struct audit_decider processor = {0};
         struct error error;
 
-        audit_work_progress(audit, "deliveries", plan->deliveries, plan->n_deliveries);
+        kafka_access_announce("deliveries", plan->deliveries, plan->n_deliveries);
         if (open_decider(&processor, audit) != 0) {
                 (void)error_set_openssl(&error, "records cannot be evaluated");
                 result = RANGE_FAILED;

@@ -72,7 +72,7 @@ audit_found_read(struct audit *audit)
         struct error error;
 
         reading.newest_ms = mem_alloc(plan->n_published * sizeof(*reading.newest_ms));
-        audit_work_progress(audit, "published records", plan->published, plan->n_published);
+        kafka_access_announce("published records", plan->published, plan->n_published);
         result = range_read(plan->config, plan->bootstrap, plan->published, plan->n_published, on_published,
                             &reading, &error);
         free(reading.newest_ms);

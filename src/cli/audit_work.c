@@ -1,6 +1,5 @@
 #include "cli/audit_work.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -57,15 +56,6 @@ audit_work_gaps(const struct audit *audit)
 {
         return kafka_access_count_offsets(audit->plan->deliveries, audit->plan->n_deliveries) -
                audit->deliveries.n_read;
-}
-
-void
-audit_work_progress(struct audit *audit, const char *what, const struct range *ranges, size_t n)
-{
-        char text[80];
-
-        (void)snprintf(text, sizeof(text), "pass %zu, reading %s", audit->n_passes + 1, what);
-        terminal_announce(text, kafka_access_count_offsets(ranges, n));
 }
 
 const char *

@@ -7,7 +7,6 @@
 #include "base/compiler.h"
 #include "cli/audit_plan.h"
 #include "cli/tally.h"
-#include "cli/terminal.h"
 #include "model/digest.h"
 #include "model/release.h"
 
@@ -90,9 +89,6 @@ int audit_work_waits(const struct audit *audit, size_t partition);
 
 /* Return how many of the offsets of `deliveries` that were read have no record. */
 uint64_t audit_work_gaps(const struct audit *audit);
-
-/* Show the progress of reading ranges in this pass. */
-void audit_work_progress(struct audit *audit, const char *what, const struct range *ranges, size_t n);
 
 /* Return the reason as in the header gatepost-reason, or `released`. */
 const char *audit_work_exception_name(enum audit_exception_reason reason);

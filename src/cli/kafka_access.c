@@ -1,8 +1,10 @@
 #include "cli/kafka_access.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "base/json_tree.h"
 #include "cli/command.h"
@@ -100,4 +102,12 @@ kafka_access_count_offsets(const struct range *ranges, size_t n)
                         count += (uint64_t)(ranges[i].to - ranges[i].from);
         }
         return count;
+}
+
+void
+kafka_access_announce(const char *topic, const struct range *ranges, size_t n)
+{
+        if (isatty(STDERR_FILENO))
+                fprintf(stderr, "reading %s: about %" PRIu64 " records\n", topic,
+                        kafka_access_count_offsets(ranges, n));
 }

@@ -43,4 +43,7 @@ int kafka_access_status(enum range_result result, const struct error *error);
 /* Return the number of offsets in n ranges: about the number of records, since not every offset has one. */
 uint64_t kafka_access_count_offsets(const struct range *ranges, size_t n);
 
+/* Say, if a person waits at a terminal, how much of a topic is read, such as `quarantine`. */
+void kafka_access_announce(const char *topic, const struct range *ranges, size_t n);
+
 #endif

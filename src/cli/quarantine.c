@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/kafka_access.h"
-#include "cli/terminal.h"
 #include "kafka/message.h"
 #include "kafka/offsets.h"
 #include "model/judge.h"
@@ -279,8 +278,7 @@ quarantine_load(struct quarantine *quarantine, const struct config *config, stru
                 status = find_ranges(quarantine);
         if (status != 0)
                 return status;
-        terminal_announce("reading quarantine",
-                          kafka_access_count_offsets(quarantine->ranges, quarantine->n_ranges));
+        kafka_access_announce("quarantine", quarantine->ranges, quarantine->n_ranges);
         status = kafka_access_status(range_read(config, query->bootstrap, quarantine->ranges,
                                                 quarantine->n_ranges, on_record, &reading, &error),
                                      &error);

@@ -9,7 +9,6 @@
 #include "cli/arguments.h"
 #include "cli/kafka_access.h"
 #include "cli/show_record.h"
-#include "cli/terminal.h"
 #include "kafka/message.h"
 #include "kafka/outage.h"
 #include "kafka/reader.h"
@@ -138,14 +137,13 @@ find_failure(const struct reader *reader)
         return failure == NULL ? 0 : kafka_access_fail(is_denied, failure);
 }
 
-/* Print records until interrupted or, with --until-end, until the end. Returns an exit status. */
+/* Print records or, with --until-end, those until the end. Returns an exit status. */
 static int
 follow(const struct config *config, struct reader *reader)
 {
         int status = 0, is_any = 0;
 
-        while (!terminal_is_interrupted() && !ferror(stdout) && status == 0 &&
-               !(args.until_end && reader_reached_ends(reader))) {
+        while (!ferror(stdout) && status == 0 && !(args.until_end && reader_reached_ends(reader))) {
                 rd_kafka_message_t *message = reader_poll(reader, POLL_MS);
 
                 if (reader_notice(reader) != NULL)
@@ -166,7 +164,7 @@ follow(const struct config *config, struct reader *reader)
                 }
                 rd_kafka_message_destroy(message);
         }
-        if (args.until_end && !is_any && status == 0 && !terminal_is_interrupted())
+        if (args.until_end && !is_any && status == 0)
                 (void)command_fail(0, "no events; a delivery may take a second to become one");
         return status;
 }
@@ -200,7 +198,6 @@ run(const struct config *config)
                 command_note_routers(config);
                 return EX_UNAVAILABLE;
         }
-        terminal_catch_interrupts();
         outage_set_logging(1); /* it waits until Kafka is back */
         status = follow(config, reader);
         reader_free(reader);
