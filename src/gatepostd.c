@@ -5,13 +5,12 @@
 #include "base/account.h"
 #include "base/log.h"
 #include "base/process.h"
-#include "config/config.h"
 #include "daemon/daemon.h"
 #include "daemon/reload.h"
 #include "http/listen_check.h"
 #include "http/tls.h"
 #include "kafka/clients_check.h"
-#include "spool/spool_place.h"
+#include "spool/config_checks.h"
 
 static void
 usage(FILE *out)
@@ -54,14 +53,9 @@ check(const char *file, const char *user)
 
         if (status != 0)
                 return status;
-        config = config_load_reporting(file, &findings);
-        if (config != NULL) {
-                tls_check_strength(config, &findings);
-                tls_check_dates(config, &findings);
-                clients_check(config, &findings);
+        config = config_checks_load(file, &findings);
+        if (config != NULL)
                 listen_check(config, &findings);
-                spool_place_check(config, &findings);
-        }
         for (size_t i = 0; i < findings.n; i++)
                 finding_print(stderr, &findings.items[i]);
         status = findings_status(&findings);

@@ -6,11 +6,8 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "config/config.h"
 #include "http/listen_check.h"
-#include "http/tls.h"
-#include "kafka/clients_check.h"
-#include "spool/spool_place.h"
+#include "spool/config_checks.h"
 
 static int is_strict, as_json;
 
@@ -76,16 +73,11 @@ static int
 run(const char *file)
 {
         struct findings findings = {0};
-        struct config *config = config_load_reporting(file, &findings);
+        struct config *config = config_checks_load(file, &findings);
         int status;
 
-        if (config != NULL) {
-                tls_check_strength(config, &findings);
-                tls_check_dates(config, &findings);
-                clients_check(config, &findings);
+        if (config != NULL)
                 listen_check(config, &findings);
-                spool_place_check(config, &findings);
-        }
         status = findings_status(&findings);
         if (is_strict && findings_count(&findings, FINDING_WARNING) > 0)
                 status = EX_CONFIG;

@@ -10,10 +10,8 @@
 #include "cli/receiver_url.h"
 #include "cli/status_findings.h"
 #include "http/answer.h"
-#include "http/tls.h"
-#include "kafka/clients_check.h"
 #include "model/delivery_check.h"
-#include "spool/spool_place.h"
+#include "spool/config_checks.h"
 
 /* The steps about gatepostd: its configuration, its addresses, and what it says of itself. */
 
@@ -25,16 +23,10 @@ void
 doctor_check_configuration(struct doctor *doctor)
 {
         size_t before = doctor->findings.n;
-        struct config *config = config_load_reporting(doctor->file, &doctor->findings);
+        struct config *config = config_checks_load(doctor->file, &doctor->findings);
 
         doctor->config = config;
-        if (config == NULL)
-                return;
-        tls_check_strength(config, &doctor->findings);
-        tls_check_dates(config, &doctor->findings);
-        clients_check(config, &doctor->findings);
-        spool_place_check(config, &doctor->findings);
-        if (doctor->findings.n == before)
+        if (config != NULL && doctor->findings.n == before)
                 doctor_pass(doctor, doctor->file, "it is valid");
 }
 
