@@ -36,11 +36,11 @@ check_socket(int fd, struct error *error)
         if (fstat(fd, &st) != 0)
                 return error_set(error, "not open");
         if (!S_ISSOCK(st.st_mode))
-                return error_set(error, "not a socket; use ListenStream= in the socket unit");
+                return error_set(error, "not a socket");
         if (get_option(fd, SO_TYPE) != SOCK_STREAM)
-                return error_set(error, "not a stream socket; use ListenStream= in the socket unit");
+                return error_set(error, "not a stream socket (ListenStream= in the socket unit)");
         if (get_option(fd, SO_ACCEPTCONN) != 1)
-                return error_set(error, "not listening; set Accept=no in the socket unit");
+                return error_set(error, "not listening (Accept=no in the socket unit)");
         family = get_option(fd, SO_DOMAIN);
         if (family != AF_INET && family != AF_INET6 && family != AF_UNIX)
                 return error_set(error, "neither an IPv4, an IPv6 nor a Unix-domain socket");
@@ -75,8 +75,7 @@ take_socket(struct activation *activation, int fd, const char *name, struct erro
                 return 0;
         }
         if (strcmp(name, "admin") != 0)
-                return error_set(
-                    error, "unknown name; set FileDescriptorName=receiver or =admin in the socket unit");
+                return error_set(error, "its FileDescriptorName= is neither receiver nor admin");
         if (activation->admin >= 0)
                 return error_set(error, "a second admin socket");
         activation->admin = fd;
@@ -151,9 +150,8 @@ activation_fits(const struct activation *activation, const struct config *config
                 return 0;
         if (getsockname(activation->admin, (struct sockaddr *)&admin.address, &admin.address_len) != 0 ||
             (!config->admin_allows_remote && !endpoint_is_private(&admin)))
-                return error_set(
-                    error,
-                    "the admin socket passed by the service manager can be reached from other machines; set "
-                    "ListenStream= to a loopback address or a path, or allow_remote = on in [admin]");
+                return error_set(error, "the admin socket passed by the service manager can be reached from "
+                                        "other machines, which "
+                                        "takes allow_remote = on in [admin]");
         return 0;
 }

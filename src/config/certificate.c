@@ -148,7 +148,8 @@ certificate_read_key(struct certificate *certificate, const char *path, struct e
         secrets_free(text, len);
         ERR_clear_error();
         if (asked)
-                return error_set(error, "%s is protected by a passphrase; remove it by openssl pkey", path);
+                return error_set(error, "%s is protected by a passphrase, which a daemon cannot ask for",
+                                 path);
         if (certificate->key == NULL)
                 return error_set(error, "%s contains no private key in PEM", path);
         fits = X509_check_private_key(certificate->leaf, certificate->key) == 1;
@@ -209,59 +210,24 @@ certificate_days_left(const struct certificate *certificate, int64_t now_s)
         return left_s < 0 ? -1 : left_s / DAY_S;
 }
 
-/* Judge times; what and rest are the words for whose they are. */
-static enum certificate_state
-judge(const struct certificate *certificate, int64_t now_s, const char *what, const char *rest,
-      struct error *error)
+enum certificate_state
+certificate_state(const struct certificate *certificate, int64_t now_s, struct error *error)
 {
         int64_t days = certificate_days_left(certificate, now_s);
-        char when[CLOCK_RFC3339_SIZE], left[32];
+        char when[CLOCK_RFC3339_SIZE];
 
         if (now_s < certificate->not_before_s) {
-                (void)error_set(error, "%s is not valid before %s; is this machine's clock right?", what,
+                (void)error_set(error, "the certificate is not valid before %s",
                                 clock_format_s(certificate->not_before_s, when));
                 return CERTIFICATE_UNUSABLE;
         }
         (void)clock_format_s(certificate->not_after_s, when);
         if (days < 0) {
-                (void)error_set(error, "%s%s expired at %s; renew it", what, rest, when);
+                (void)error_set(error, "the certificate, or one in its chain, expired at %s", when);
                 return CERTIFICATE_UNUSABLE;
         }
         if (days >= ENDING_DAYS)
                 return CERTIFICATE_VALID;
-        (void)snprintf(left, sizeof(left), "%d day%s", (int)days, days == 1 ? "" : "s");
-        (void)error_set(error, "%s%s expires in %s, at %s; renew it", what, rest,
-                        days == 0 ? "less than a day" : left, when);
+        (void)error_set(error, "the certificate, or one in its chain, expires at %s", when);
         return CERTIFICATE_ENDING;
-}
-
-enum certificate_state
-certificate_state(const struct certificate *certificate, int64_t now_s, struct error *error)
-{
-        return judge(certificate, now_s, "the certificate", ", or one in its chain,", error);
-}
-
-/* Clients may have certificates of any of the authorities, so one that has expired is only a warning. */
-enum certificate_state
-certificate_authorities_state(const struct certificate *certificate, int64_t now_s, struct error *error)
-{
-        enum certificate_state worst = CERTIFICATE_VALID;
-        int n = sk_X509_num(certificate->authorities), n_unusable = 0;
-
-        for (int i = 0; i < n; i++) {
-                struct certificate times = {.not_after_s = INT64_MAX};
-                enum certificate_state state;
-                struct error its;
-                char what[64];
-
-                note_times(&times, sk_X509_value(certificate->authorities, i));
-                (void)snprintf(what, sizeof(what), "certificate %d, of an authority,", i + 1);
-                state = judge(&times, now_s, what, "", &its);
-                n_unusable += state == CERTIFICATE_UNUSABLE;
-                if (state > worst) {
-                        worst = state;
-                        *error = its;
-                }
-        }
-        return n_unusable < n && worst == CERTIFICATE_UNUSABLE ? CERTIFICATE_ENDING : worst;
 }

@@ -67,14 +67,6 @@ enum certificate_state {
 enum certificate_state certificate_state(const struct certificate *certificate, int64_t now_s,
                                          struct error *error);
 
-/*
- * The same of the authorities for client certificates, of which there must be some: CERTIFICATE_UNUSABLE if
- * all of them are, so that no client can come; CERTIFICATE_ENDING if one has expired, is not valid yet or
- * ends.
- */
-enum certificate_state certificate_authorities_state(const struct certificate *certificate, int64_t now_s,
-                                                     struct error *error);
-
 /* Return the whole days from a time until the certificate expires; negative if it has expired. */
 int64_t certificate_days_left(const struct certificate *certificate, int64_t now_s);
 

@@ -10,17 +10,6 @@
 #include "base/unit.h"
 #include "config/endpoint.h"
 
-/* Return whether the file has such a section, with any argument. */
-static int
-has_section(const struct ini *ini, const char *section)
-{
-        for (size_t i = 0; i < ini->n; i++) {
-                if (strcmp(ini->entries[i].section, section) == 0)
-                        return 1;
-        }
-        return 0;
-}
-
 static void
 set_default_instance(struct config *config, struct findings *findings)
 {
@@ -34,7 +23,8 @@ set_default_instance(struct config *config, struct findings *findings)
                         *c = '-';
         }
         if (host[0] == '\0')
-                load_error(findings, 0, "this machine has no host name; set `instance` in [gatepost]");
+                finding_set_remedy(load_error(findings, 0, "this machine has no host name"),
+                                   "set instance in [gatepost]");
         config->instance = mem_strdup(host);
 }
 
@@ -55,8 +45,8 @@ set_event_names(const struct config *config, struct config_source *source, const
                 if (other->ce_source != NULL && strcmp(other->ce_source, source->ce_source) == 0)
                         load_error(
                             findings, line != 0 ? line : ini_line(ini, "source", other->name, "ce_source"),
-                            "[source %s] and [source %s] have the same ce_source; their events could not "
-                            "be told apart",
+                            "[source %s] and [source %s] have the same ce_source, so their events could "
+                            "not be told apart",
                             other->name, source->name);
         }
 }
@@ -99,46 +89,16 @@ check_source(struct config *config, struct config_source *source, const struct i
         }
 }
 
-/*
- * Return whether two topic names collide in Kafka, whose metrics replace `.` by `_`, so that it refuses the
- * second one.
- */
-static int
-collide(const char *a, const char *b)
-{
-        int differ = 0;
-
-        for (; *a != '\0' && *b != '\0'; a++, b++) {
-                if ((*a == '.' ? '_' : *a) != (*b == '.' ? '_' : *b))
-                        return 0;
-                differ |= *a != *b;
-        }
-        return *a == *b && differ;
-}
-
-/* Check a topic for events: it must not be one of Gatepost's own, and must not collide with another. */
+/* Check a topic for events: it must be neither one of Gatepost's own, nor one of Kafka's. */
 static void
-check_topic(const struct config *config, size_t i, size_t line, struct findings *findings)
+check_topic(const struct config *config, const char *topic, size_t line, struct findings *findings)
 {
-        const char *topic = topic_table_rule(config->topics, i)->topic, *other = NULL;
-
         if (strcmp(topic, config->deliveries_topic) == 0 || strcmp(topic, config->quarantine_topic) == 0)
                 load_error(findings, line, "%s cannot be used for events: it is one of Gatepost's own topics",
                            topic);
         if (strncmp(topic, "__", 2) == 0)
                 load_error(findings, line,
                            "%s cannot be used for events: topics that begin with __ are Kafka's own", topic);
-        if (collide(topic, config->deliveries_topic))
-                other = config->deliveries_topic;
-        else if (collide(topic, config->quarantine_topic))
-                other = config->quarantine_topic;
-        for (size_t k = 0; k < i && other == NULL; k++) {
-                if (collide(topic, topic_table_rule(config->topics, k)->topic))
-                        other = topic_table_rule(config->topics, k)->topic;
-        }
-        if (other != NULL)
-                load_error(findings, line, "%s and %s differ only in . and _, which Kafka refuses", topic,
-                           other);
 }
 
 static void
@@ -154,10 +114,11 @@ set_topics(struct config *config, const struct ini *ini, struct findings *findin
         if (!topic_name_is_valid(config->quarantine_topic))
                 load_error(findings, ini_line(ini, "topics", "", "prefix"),
                            "prefix is too long: %s is not a valid topic name", config->quarantine_topic);
-        for (size_t i = 0; i < topic_table_size(config->topics); i++)
-                check_topic(config, i,
-                            ini_line(ini, "events", "", topic_table_rule(config->topics, i)->pattern),
-                            findings);
+        for (size_t i = 0; i < topic_table_size(config->topics); i++) {
+                const struct topic_rule *rule = topic_table_rule(config->topics, i);
+
+                check_topic(config, rule->topic, ini_line(ini, "events", "", rule->pattern), findings);
+        }
 }
 
 /* Return the line of the later one of two options of a section. */
@@ -169,6 +130,30 @@ later_line(const struct ini *ini, const char *section, const char *one, const ch
         return a > b ? a : b;
 }
 
+/* Addresses that cannot be bound both would end the start. */
+static void
+check_addresses(const struct config *config, const struct ini *ini, struct findings *findings)
+{
+        if (config->n_listen > CONFIG_LISTEN_MAX)
+                load_error(findings, ini_line(ini, "receiver", "", "listen"), "more than %d addresses",
+                           CONFIG_LISTEN_MAX);
+        for (size_t i = 0; i < config->n_listen; i++) {
+                const struct config_listen *listen = &config->listen[i];
+
+                for (size_t k = 0; k < i; k++) {
+                        if (endpoint_conflicts(&config->listen[k], listen))
+                                load_error(findings, config_line_of_value(config, listen->text),
+                                           "listen: %.100s is in conflict with %.100s", listen->text,
+                                           config->listen[k].text);
+                }
+                if (config->admin != NULL && endpoint_conflicts(config->admin, listen))
+                        finding_set_remedy(load_error(findings, ini_line(ini, "admin", "", "listen"),
+                                                      "[receiver] already listens on %s",
+                                                      config->admin->text),
+                                           "give the admin endpoint another port");
+        }
+}
+
 /* A value of 0 is invalid and has been reported. */
 static void
 check_receiver(const struct config *config, const struct ini *ini, struct findings *findings)
@@ -177,45 +162,32 @@ check_receiver(const struct config *config, const struct ini *ini, struct findin
                 finding_set_remedy(load_error(findings, ini_line(ini, "receiver", "", NULL),
                                               "a receiver needs a `listen` in [receiver]"),
                                    "listen = 127.0.0.1:8080, or roles = router in [gatepost]");
-        if (config->request_timeout_ms != 0 && config->header_timeout_ms > config->request_timeout_ms)
-                load_error(findings, later_line(ini, "receiver", "header_timeout", "request_timeout"),
-                           "header_timeout is longer than request_timeout");
         if (config->max_in_flight != 0 && config->max_body > config->max_in_flight)
                 load_error(findings, later_line(ini, "receiver", "max_body", "max_in_flight"),
                            "max_in_flight is smaller than max_body: a delivery of that size would never be "
                            "accepted");
         if (config->requires_proxy && config->n_trusted_proxies == 0 && !config->trusts_unix_sockets)
-                load_error(
-                    findings, ini_line(ini, "receiver", "", "proxy_protocol"),
-                    "proxy_protocol = required needs a trusted_proxy; all other connections are closed");
-        if (config->spool != NULL && config_may_be_private(config, config->spool))
+                load_error(findings, ini_line(ini, "receiver", "", "proxy_protocol"),
+                           "proxy_protocol = required needs a trusted_proxy");
+        if (config->spool != NULL && unit_has_own(config->spool) && !unit_has_own(config->files[0].path))
                 finding_set_remedy(load_error(findings, ini_line(ini, "receiver", "", "spool"),
                                               "spool: %.100s is deleted when the systemd unit stops, with "
                                               "deliveries that were answered 200",
                                               config->spool),
                                    "spool = " STATE_DIRECTORY "/spool");
-        for (size_t i = 0; config->admin != NULL && i < config->n_listen; i++) {
-                if (endpoint_conflicts(config->admin, &config->listen[i]))
-                        load_error(findings, ini_line(ini, "admin", "", "listen"),
-                                   "[receiver] already listens on %s; the admin endpoint needs another port",
-                                   config->admin->text);
-        }
+        check_addresses(config, ini, findings);
 }
 
-/* Report an error in a TLS file. */
+/* Report an error in a TLS file. Only the key must be closed to others. */
 static void
-add_tls_problem(struct findings *findings, const struct ini *ini, const char *option,
+add_tls_problem(struct findings *findings, const struct ini *ini, const char *option, const char *path,
                 const struct error *error)
 {
-        load_error(findings, ini_line(ini, "receiver", "", option), "%s: %s", option, error->text);
-}
+        struct finding *finding =
+            load_error(findings, ini_line(ini, "receiver", "", option), "%s: %s", option, error->text);
 
-static void
-add_tls_file(struct config *config, const struct ini *ini, const char *option, const char *path,
-             const struct stat *st)
-{
-        config_add_file(config, path, st, 0);
-        config->files[config->n_files - 1].line = ini_line(ini, "receiver", "", option);
+        if (strcmp(option, "tls_key_file") == 0 || access(path, R_OK) != 0)
+                load_set_file_remedy(finding, path);
 }
 
 static void
@@ -225,20 +197,18 @@ read_tls_files(struct config *config, const struct ini *ini, struct findings *fi
 
         config->certificate = certificate_read(config->tls_certificate_file, &error);
         if (config->certificate == NULL) {
-                add_tls_problem(findings, ini, "tls_certificate_file", &error);
+                add_tls_problem(findings, ini, "tls_certificate_file", config->tls_certificate_file, &error);
                 return;
         }
         if (certificate_read_key(config->certificate, config->tls_key_file, &error) != 0)
-                add_tls_problem(findings, ini, "tls_key_file", &error);
+                add_tls_problem(findings, ini, "tls_key_file", config->tls_key_file, &error);
         if (config->tls_client_ca_file != NULL &&
             certificate_read_authorities(config->certificate, config->tls_client_ca_file, &error) != 0)
-                add_tls_problem(findings, ini, "tls_client_ca_file", &error);
-        add_tls_file(config, ini, "tls_certificate_file", config->tls_certificate_file,
-                     &config->certificate->leaf_st);
-        add_tls_file(config, ini, "tls_key_file", config->tls_key_file, &config->certificate->key_st);
+                add_tls_problem(findings, ini, "tls_client_ca_file", config->tls_client_ca_file, &error);
+        config_add_file(config, config->tls_certificate_file, &config->certificate->leaf_st, 0);
+        config_add_file(config, config->tls_key_file, &config->certificate->key_st, 0);
         if (config->tls_client_ca_file != NULL)
-                add_tls_file(config, ini, "tls_client_ca_file", config->tls_client_ca_file,
-                             &config->certificate->authorities_st);
+                config_add_file(config, config->tls_client_ca_file, &config->certificate->authorities_st, 0);
 }
 
 /* A receiver must not go without TLS because one of its options is missing. */
@@ -290,7 +260,7 @@ check_router(const struct config *config, const struct ini *ini, struct findings
                            "max_batch_bytes in [router] is smaller than max_body in [receiver]");
         if (config->spool != NULL && config->state != NULL && strcmp(config->spool, config->state) == 0)
                 load_error(findings, ini_line(ini, "router", "", "state"),
-                           "state: %.100s is the spool; use another directory", config->state);
+                           "state: %.100s is the directory of the spool, too", config->state);
         check_windows(config, ini, findings);
 }
 
@@ -312,13 +282,12 @@ check_service(const struct config *config, const struct ini *ini, struct finding
 static void
 check_admin(const struct config *config, const struct ini *ini, struct findings *findings)
 {
-        if (config->admin != NULL)
-                config->admin->line = ini_line(ini, "admin", "", "listen");
         if (config->admin != NULL && !config->admin_allows_remote && !endpoint_is_private(config->admin))
-                load_error(findings, ini_line(ini, "admin", "", "listen"),
-                           "listen: %.100s can be reached from other machines, and the admin endpoint has "
-                           "no authentication; use a loopback address, or set allow_remote = on",
-                           config->admin->text);
+                finding_set_remedy(load_error(findings, ini_line(ini, "admin", "", "listen"),
+                                              "listen: %.100s can be reached from other machines, and the "
+                                              "admin endpoint has no authentication",
+                                              config->admin->text),
+                                   "listen = 127.0.0.1:9464, or allow_remote = on");
 }
 
 /*
@@ -343,7 +312,7 @@ void
 check_config(struct config *config, const struct ini *ini, struct findings *findings)
 {
         set_default_instance(config, findings);
-        if (config->n_sources == 0 && !has_section(ini, "source"))
+        if (config->n_sources == 0)
                 load_error(findings, 0,
                            "there is no source, such as [source invoicing] with a path and a secret_file");
         for (size_t i = 0; i < config->n_sources; i++)

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "base/unit.h"
 #include "config/secrets.h"
 
 #define HEADERS_BYTES 65536
@@ -167,6 +166,16 @@ config_find_line(const struct config *config, const char *section, const char *n
         return 0;
 }
 
+size_t
+config_line_of_value(const struct config *config, const char *value)
+{
+        for (size_t i = 0; i < config->ini.n; i++) {
+                if (config->ini.entries[i].name != NULL && strcmp(config->ini.entries[i].value, value) == 0)
+                        return config->ini.entries[i].line;
+        }
+        return 0;
+}
+
 const char *
 config_tool_broker(const struct config *config)
 {
@@ -211,12 +220,6 @@ config_receive_needed(const struct config *config, int64_t max_record)
         int64_t fetched = fetch_bytes(config);
 
         return (max_record < fetched ? fetched : max_record) + CONFIG_ANSWER_BYTES;
-}
-
-int
-config_may_be_private(const struct config *config, const char *path)
-{
-        return unit_has_own(path) && !unit_has_own(config->files[0].path);
 }
 
 char *
@@ -273,15 +276,6 @@ config_add_secret(struct config_source *source, const char *secret, size_t len, 
         return 0;
 }
 
-static void
-note_secret_file(struct config_source *source, const char *path, const struct stat *st, const char *secret)
-{
-        source->secret_files =
-            mem_resize(source->secret_files, source->n_secret_files + 1, sizeof(*source->secret_files));
-        source->secret_files[source->n_secret_files++] =
-            (struct config_secret_file){mem_strdup(path), (int64_t)st->st_mtime, secrets_doubt(secret)};
-}
-
 int
 config_add_secret_file(struct config *config, struct config_source *source, const char *path,
                        struct error *error)
@@ -300,7 +294,10 @@ config_add_secret_file(struct config *config, struct config_source *source, cons
         secret = secrets_read_signing(path, &len, &st, error);
         if (secret == NULL)
                 return -1;
-        note_secret_file(source, path, &st, secret);
+        source->secret_files =
+            mem_resize(source->secret_files, source->n_secret_files + 1, sizeof(*source->secret_files));
+        source->secret_files[source->n_secret_files++] =
+            (struct config_secret_file){mem_strdup(path), (int64_t)st.st_mtime};
         config_add_file(config, path, &st, 0);
         result = config_add_secret(source, secret, len, error);
         secrets_free(secret, len);
@@ -322,7 +319,7 @@ void
 config_add_file(struct config *config, const char *path, const struct stat *st, int is_of_kafka)
 {
         config->files = mem_resize(config->files, config->n_files + 1, sizeof(*config->files));
-        config->files[config->n_files++] = (struct config_file){absolute(path), *st, 0, is_of_kafka};
+        config->files[config->n_files++] = (struct config_file){absolute(path), *st, is_of_kafka};
 }
 
 void

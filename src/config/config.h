@@ -41,14 +41,12 @@ struct config_listen {
         char *text; /* as configured: 0.0.0.0:8443, [::1]:8443, unix:/run/gatepost/receiver.sock */
         struct sockaddr_storage address;
         socklen_t address_len;
-        size_t line; /* in the file; 0: the default */
 };
 
 /* A file that was read, and its state before that. */
 struct config_file {
         char *path; /* absolute */
         struct stat st;
-        size_t line;     /* where the configuration names it; 0: it is the configuration itself */
         int is_of_kafka; /* [kafka] names it, so that another one takes effect at a restart */
 };
 
@@ -56,7 +54,6 @@ struct config_file {
 struct config_secret_file {
         char *path;
         int64_t written_s; /* since the epoch */
-        const char *doubt; /* secrets_doubt() of the secret */
 };
 
 struct config_source {
@@ -82,7 +79,6 @@ struct config_property {
         char *name;
         char *value;
         int secret;
-        size_t line; /* in the file */
 };
 
 struct config {
@@ -168,6 +164,9 @@ struct config *config_load(const char *file) MUST_CHECK;
  */
 size_t config_find_line(const struct config *config, const char *section, const char *name);
 
+/* Return the first line whose value is this text, such as an address or a file, or 0. */
+size_t config_line_of_value(const struct config *config, const char *value);
+
 /*
  * Add a holder, who releases the configuration with config_free(). Any thread may call both. Return config.
  */
@@ -185,12 +184,6 @@ int config_print(const char *file, int json, FILE *out) MUST_CHECK;
 
 /* Return the largest size of a record, which topics must allow: max_body and 64 KiB for headers. */
 int64_t config_max_record(const struct config *config);
-
-/*
- * Return whether a path is deleted when the unit stops: it is below /tmp or /var/tmp, and the file is not, as
- * it is when somebody tries Gatepost out.
- */
-int config_may_be_private(const struct config *config, const char *path);
 
 /* Return whether an ID is among the webhook_ids of a source, which if it has none accepts any. */
 int config_lists_webhook(const struct config_source *source, const char *id);

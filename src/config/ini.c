@@ -104,9 +104,9 @@ read_value(char *text, const char **fault)
                 }
                 *fault = "the value has no closing quote";
         } else if (seems_commented(text)) {
-                *fault = "a comment needs a line of its own; put a value with # or ; in double quotes";
+                *fault = "a value with # or ; needs double quotes, and a comment a line of its own";
         } else if (len > 1 && *text == '\'' && text[len - 1] == '\'') {
-                *fault = "single quotes would belong to the value; use double quotes";
+                *fault = "single quotes would belong to the value, unlike double quotes";
         }
         return text;
 }

@@ -12,8 +12,6 @@
  * again, or try to connect for ever. Others it reports when a client is created (kafka/clients_check.c).
  */
 
-#define LEAST_TRANSACTION_MS 5000
-
 /* All properties of the file, set: librdkafka knows them by all of their names. */
 struct check {
         const struct config *config;
@@ -54,27 +52,20 @@ line_of(const struct check *check, const char *name)
 static void
 check_sasl(const struct check *check)
 {
-        int has_name = config_property(check->config, "sasl.username") != NULL;
         int has_password = config_property(check->config, "sasl.password") != NULL;
         char protocol[256], mechanism[256];
 
-        if (strncasecmp(value_of(check, "security.protocol", protocol), "sasl", 4) != 0) {
-                if (has_password)
-                        load_error(check->findings, line_of(check, "sasl.username"),
-                                   "sasl.password has no effect without security.protocol = SASL_SSL or "
-                                   "SASL_PLAINTEXT");
+        if (!has_password)
                 return;
-        }
-        (void)value_of(check, "sasl.mechanisms", mechanism);
-        if (strcmp(mechanism, "GSSAPI") == 0 && (has_name || has_password))
-                load_error(
-                    check->findings, line_of(check, "security.protocol"),
-                    "sasl.mechanism is GSSAPI, also by default, which takes no password; set it to PLAIN, "
-                    "SCRAM-SHA-256 or SCRAM-SHA-512");
-        else if ((strcmp(mechanism, "PLAIN") == 0 || strncmp(mechanism, "SCRAM-", 6) == 0) &&
-                 !(has_name && has_password))
-                load_error(check->findings, line_of(check, "sasl.mechanism"), "%.64s needs %s", mechanism,
-                           has_name ? "sasl.password_file" : "sasl.username and sasl.password_file");
+        if (strncasecmp(value_of(check, "security.protocol", protocol), "sasl", 4) != 0)
+                finding_set_remedy(load_error(check->findings, line_of(check, "sasl.username"),
+                                              "sasl.password has no effect without security.protocol"),
+                                   "security.protocol = SASL_SSL");
+        else if (strcmp(value_of(check, "sasl.mechanisms", mechanism), "GSSAPI") == 0)
+                finding_set_remedy(load_error(check->findings, line_of(check, "security.protocol"),
+                                              "sasl.mechanism is GSSAPI, also by default, which takes no "
+                                              "password"),
+                                   "set sasl.mechanism to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512");
 }
 
 static void
@@ -100,30 +91,8 @@ check_session(const struct check *check)
                 load_error(
                     check->findings,
                     line_of(check, session != NULL ? "session.timeout.ms" : "heartbeat.interval.ms"),
-                    "heartbeat.interval.ms must be a third of session.timeout.ms or less; otherwise the "
-                    "group expels the router again and again");
-}
-
-static void
-check_transaction(const struct check *check)
-{
-        if (config_property(check->config, "transaction.timeout.ms") != NULL &&
-            number_of(check, "transaction.timeout.ms") < LEAST_TRANSACTION_MS)
-                load_error(check->findings, line_of(check, "transaction.timeout.ms"),
-                           "transaction.timeout.ms is at least %d: when a broker restarts, a commit takes "
-                           "seconds",
-                           LEAST_TRANSACTION_MS);
-}
-
-/* librdkafka 2.0.2 does not escape client.id in its statistics, which would not be JSON. */
-static void
-check_client_id(const struct check *check)
-{
-        const char *id = config_property(check->config, "client.id");
-
-        if (id != NULL && strpbrk(id, "\"\\\t") != NULL)
-                load_error(check->findings, line_of(check, "client.id"),
-                           "client.id must not contain a quote, a backslash or a tab");
+                    "heartbeat.interval.ms must be a third of session.timeout.ms or less, or the group "
+                    "expels the router again and again");
 }
 
 static void
@@ -148,13 +117,10 @@ check_kafka(const struct config *config, const struct ini *ini, struct findings 
                 (void)rd_kafka_conf_set(check.conf, config->kafka[i].name,
                                         config->kafka[i].secret ? "a secret" : config->kafka[i].value, NULL,
                                         0);
-        check_client_id(&check);
         check_sasl(&check);
         check_linger(&check);
-        if (config->roles & CONFIG_ROUTER) {
+        if (config->roles & CONFIG_ROUTER)
                 check_session(&check);
-                check_transaction(&check);
-        }
         if (config->embedded)
                 check_embedded(&check);
         rd_kafka_conf_destroy(check.conf);

@@ -1,22 +1,19 @@
 #include "config/kafka_properties.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <librdkafka/rdkafka.h>
 
 #include "base/compiler.h"
-#include "base/mem.h"
-#include "base/text.h"
 
 #define ACKS "a delivery is answered 200 only when all in-sync replicas have it"
 #define AFTER_ACK "a delivery is answered when its delivery report arrives"
 #define ASSIGNMENT "the router relies on all partitions being revoked at once"
 #define CODE "it loads foreign code into this process"
-#define KINIT "Gatepost runs no commands, so no kinit; renew tickets outside"
+#define KINIT "Gatepost runs no commands, so no kinit"
 #define OFFSETS "offsets are committed with the events, in one transaction"
-#define QUEUE "max_in_flight in [receiver] bounds it; a smaller queue would reject large deliveries forever"
+#define QUEUE \
+        "max_in_flight in [receiver] bounds it, and a smaller queue would reject large deliveries forever"
 #define TIMEOUT "it is derived from ack_timeout"
 #define VERSIONS "idempotence, transactions and headers depend on the versions that brokers report"
 
@@ -52,8 +49,8 @@ static const struct {
     {"group.protocol", ASSIGNMENT},
     {"group.protocol.type", ASSIGNMENT},
     {"group.remote.assignor", ASSIGNMENT},
-    {"allow.auto.create.topics", "topics need the right settings; create them with: gatepost topics create"},
-    {"topic.blacklist", "Gatepost must see its own topics; it reads no others"},
+    {"allow.auto.create.topics", "topics need the right settings, those of: gatepost topics create"},
+    {"topic.blacklist", "Gatepost must see its own topics, and reads no others"},
     {"delivery.report.only.error", AFTER_ACK},
     {"enabled_events", AFTER_ACK},
     {"statistics.interval.ms", "readiness depends on the statistics"},
@@ -66,7 +63,7 @@ static const struct {
     {"interceptors", CODE},
     {"ssl.engine.location", CODE},
     {"ssl.engine.id", CODE},
-    {"ssl.providers", CODE "; openssl.cnf(5) names providers for the whole system"},
+    {"ssl.providers", CODE},
     {"sasl.kerberos.kinit.cmd", KINIT},
     {"sasl.kerberos.min.time.before.relogin", KINIT},
 };
@@ -77,7 +74,7 @@ kafka_property_refused(const char *name)
         if (strncmp(name, "topic.", 6) == 0 && strcmp(name, "topic.blacklist") != 0)
                 name += 6; /* librdkafka accepts this prefix for properties of topics */
         if (strncmp(name, "test.mock.", 10) == 0)
-                return "a mock broker guarantees nothing; see `embedded`";
+                return "a mock broker guarantees nothing";
         for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
                 if (strcmp(name, refused[i].name) == 0)
                         return refused[i].reason;
@@ -110,31 +107,6 @@ kafka_property_changed(rd_kafka_conf_t *conf)
         }
         rd_kafka_conf_destroy(fresh);
         return reason;
-}
-
-/* The names that librdkafka documents begin the lines of its table: `name | C/P | range | ...`. */
-char *
-kafka_property_closest(const char *name)
-{
-        const char **names = NULL, *closest;
-        char *text = NULL, *save = NULL, *result;
-        size_t len, n = 0;
-        FILE *out = open_memstream(&text, &len);
-
-        if (out == NULL)
-                return NULL;
-        rd_kafka_conf_properties_show(out);
-        (void)fclose(out);
-        for (char *line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
-                line[strcspn(line, " |")] = '\0';
-                names = mem_resize(names, n + 1, sizeof(*names));
-                names[n++] = line;
-        }
-        closest = text_closest(name, names, n);
-        result = closest == NULL ? NULL : mem_strdup(closest);
-        free(names);
-        free(text);
-        return result;
 }
 
 int

@@ -3,8 +3,6 @@
 
 #include <librdkafka/rdkafka.h>
 
-#include "base/compiler.h"
-
 /*
  * The properties of librdkafka that Gatepost refuses, and those whose values are secrets. librdkafka itself
  * knows which properties there are, and checks their values.
@@ -22,9 +20,6 @@ const char *kafka_property_refused(const char *name);
  * was set, such as an alias, or NULL.
  */
 const char *kafka_property_changed(rd_kafka_conf_t *conf);
-
-/* Return the property whose name is closest to a misspelt one, to be freed, or NULL if none is close. */
-char *kafka_property_closest(const char *name) MUST_CHECK;
 
 /* Return whether a property's value is a secret, judging by the end of its name, known or not. */
 int kafka_property_is_secret(const char *name);

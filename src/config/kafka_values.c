@@ -40,19 +40,6 @@ is_cut(rd_kafka_conf_t *conf, const char *name, const char *value)
                read[strspn(read, "-.0123456789")] == '\0';
 }
 
-/* Set the reason for an unknown property, with the name that is probably meant. */
-static int
-fail_unknown(const char *name, struct error *error)
-{
-        char *closest = kafka_property_closest(name);
-
-        (void)error_set(error, "librdkafka has no such property%s%s%s",
-                        closest == NULL ? "" : "; did you mean ", closest == NULL ? "" : closest,
-                        closest == NULL ? "" : "?");
-        free(closest);
-        return -1;
-}
-
 /*
  * Check that librdkafka accepts the property, and that it changes no refused property, by an alias. The
  * reason may quote the value, so the value must not be a secret.
@@ -70,11 +57,11 @@ check_property(const char *name, const char *value, struct error *error)
         if (refused != NULL)
                 result = refuse(refused, error);
         else if (set == RD_KAFKA_CONF_UNKNOWN)
-                result = fail_unknown(name, error);
+                result = error_set(error, "librdkafka has no such property");
         else if (set != RD_KAFKA_CONF_OK)
                 result = error_set(error, "%s", text);
         else if (is_cut(conf, name, value))
-                result = error_set(error, "'%.64s' is not a number; write it without a unit", value);
+                result = error_set(error, "'%.64s' is not a number without a unit", value);
         rd_kafka_conf_destroy(conf);
         return result;
 }
@@ -120,13 +107,13 @@ add(struct config *config, const char *name, const char *value, struct error *er
 
         if (config_property(config, name) != NULL ||
             (config->embedded && strcmp(name, "bootstrap.servers") == 0))
-                return error_set(error, "already set, by itself or from a file; remove one");
+                return error_set(error, "already set, by itself or from a file");
         if (check_property(name, is_secret ? "a secret" : value, error) != 0 ||
             (names_file(name, value) && add_file(config, name, value, error) != 0))
                 return -1;
         config->kafka = mem_resize(config->kafka, config->n_kafka + 1, sizeof(struct config_property));
         config->kafka[config->n_kafka++] =
-            (struct config_property){mem_strdup(name), mem_strdup(value), is_secret, 0};
+            (struct config_property){mem_strdup(name), mem_strdup(value), is_secret};
         return 0;
 }
 
@@ -175,7 +162,7 @@ kafka_values_set(struct config *config, const char *name, const char *value, str
                 return -1;
         if (strcmp(name, "bootstrap.servers") == 0 && strchr(value, '@') != NULL)
                 return error_set(error,
-                                 "write HOST:PORT; not shown, since what is before an @ may be a password");
+                                 "not HOST:PORT (not shown, since what is before an @ may be a password)");
         if (strcmp(name, "bootstrap.servers") == 0 && strcmp(value, "embedded") == 0) {
                 config->embedded = 1;
                 return 0;

@@ -66,18 +66,6 @@ find_source(const struct config *config, const char *name)
         return NULL;
 }
 
-/* Return the line of the first header of a source. */
-static size_t
-source_line(const struct ini *ini, const char *name)
-{
-        for (size_t i = 0; i < ini->n; i++) {
-                if (strcmp(ini->entries[i].section, "source") == 0 &&
-                    strcmp(ini->entries[i].argument, name) == 0)
-                        return ini->entries[i].line;
-        }
-        return 0;
-}
-
 /* Add a source. Report an invalid name, but read the options nevertheless. Return whether to read them. */
 static int
 add_source(struct load *load, const struct ini_entry *header)
@@ -92,8 +80,8 @@ add_source(struct load *load, const struct ini_entry *header)
                 return 0;
         }
         if (find_source(config, header->argument) != NULL) {
-                load_error(load->findings, header->line, "duplicate [source %.64s]; first on line %zu",
-                           header->argument, source_line(load->ini, header->argument));
+                load_error(load->findings, header->line, "[source %.64s] is already on line %zu",
+                           header->argument, ini_line(load->ini, "source", header->argument, NULL));
                 return 0;
         }
         if (len > 64 || strspn(header->argument, chars) != len)
@@ -111,15 +99,17 @@ add_source(struct load *load, const struct ini_entry *header)
 static int
 open_section(struct load *load, const struct ini_entry *header)
 {
+        struct finding *finding;
         const char *closest;
 
         if (strcmp(header->section, "source") == 0)
                 return add_source(load, header);
         if (!options_is_section(header->section)) {
                 closest = options_suggest_section(header->section);
-                load_error(load->findings, header->line, "there is no section [%.64s]%s%s%s", header->section,
-                           closest == NULL ? "" : "; did you mean [", closest == NULL ? "" : closest,
-                           closest == NULL ? "" : "]?");
+                finding =
+                    load_error(load->findings, header->line, "there is no section [%.64s]", header->section);
+                if (closest != NULL)
+                        finding_set_remedy(finding, "did you mean [%s]?", closest);
                 return 0;
         }
         if (*header->argument == '\0')
@@ -128,16 +118,13 @@ open_section(struct load *load, const struct ini_entry *header)
         return 0;
 }
 
-/* Return the earlier entry of the same option, or NULL. */
-static const struct ini_entry *
-find_before(const struct ini *ini, const struct ini_entry *entry)
+/* Return the line before this one that sets the same option, or 0. */
+static size_t
+line_before(const struct ini *ini, const struct ini_entry *entry)
 {
-        for (const struct ini_entry *e = ini->entries; e < entry; e++) {
-                if (e->name != NULL && strcmp(e->name, entry->name) == 0 &&
-                    strcmp(e->section, entry->section) == 0 && strcmp(e->argument, entry->argument) == 0)
-                        return e;
-        }
-        return NULL;
+        size_t first = ini_line(ini, entry->section, entry->argument, entry->name);
+
+        return first == entry->line ? 0 : first;
 }
 
 /*
@@ -167,20 +154,20 @@ report_unknown(struct load *load, const struct ini_entry *entry)
 {
         const char *closest = options_suggest(entry->section, entry->name);
         const char *home = options_section_of(entry->name);
+        struct finding *finding;
 
-        if (closest != NULL)
-                load_error(load->findings, entry->line, "[%s] has no option '%.64s'; did you mean %s?",
-                           entry->section, entry->name, closest);
-        else if (home != NULL)
-                load_error(load->findings, entry->line, "[%s] has no option '%.64s'; it belongs in [%s]",
-                           entry->section, entry->name, home);
-        else if (may_be_shown(entry->name))
-                load_error(load->findings, entry->line, "[%s] has no option '%.64s'", entry->section,
-                           entry->name);
-        else
+        if (closest == NULL && home == NULL && !may_be_shown(entry->name)) {
                 load_error(load->findings, entry->line,
-                           "[%s] has no such option; its name is not shown because it may be a secret",
+                           "[%s] has no such option (its name is not shown, since it may be a secret)",
                            entry->section);
+                return;
+        }
+        finding = load_error(load->findings, entry->line, "[%s] has no option '%.64s'", entry->section,
+                             entry->name);
+        if (closest != NULL)
+                finding_set_remedy(finding, "did you mean %s?", closest);
+        else if (home != NULL)
+                finding_set_remedy(finding, "it belongs in [%s]", home);
 }
 
 static int
@@ -197,24 +184,36 @@ is_open_to_others(mode_t mode)
         return (mode & (S_IROTH | S_IWOTH)) != 0;
 }
 
-/* Set what to do about the value of an option that was refused. */
-static void
-set_remedy(const struct load *load, struct finding *finding, const struct ini_entry *entry)
+/* Set what to do about a file that cannot be used. */
+void
+load_set_file_remedy(struct finding *finding, const char *path)
 {
-        const char *path = entry->value;
         struct stat st;
 
-        if (is_secret(entry) && is_open_to_others(load->ini->st.st_mode))
-                finding_set_remedy(finding, "chmod o= %s", load->config->file);
-        else if (is_secret(entry) || *path != '/')
-                return;
-        else if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && is_open_to_others(st.st_mode))
+        if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && is_open_to_others(st.st_mode))
                 finding_set_remedy(finding, "chmod o= %s", path);
-        else if (access(path, R_OK) != 0 && strcmp(entry->name, "secret_file") == 0 && errno == ENOENT &&
-                 *unit_hint(path, errno) == '\0')
-                finding_set_remedy(finding, "gatepost secret new %s", path);
         else if (access(path, R_OK) != 0)
                 finding_set_access_remedy(finding, path, errno);
+}
+
+/* Set what to do about the value of an option that was refused; option is NULL in [events] and [kafka]. */
+static void
+set_remedy(const struct load *load, struct finding *finding, const struct ini_entry *entry,
+           const struct option_row *option)
+{
+        const char *form = option == NULL ? NULL : values_form(option);
+
+        if (form != NULL)
+                finding_set_remedy(finding, "%s", form);
+        else if (is_secret(entry) && is_open_to_others(load->ini->st.st_mode))
+                finding_set_remedy(finding, "chmod o= %s", load->config->file);
+        else if (is_secret(entry) || *entry->value != '/')
+                return;
+        else if (strcmp(entry->name, "secret_file") == 0 && access(entry->value, F_OK) != 0 &&
+                 errno == ENOENT && *unit_hint(entry->value, ENOENT) == '\0')
+                finding_set_remedy(finding, "gatepost secret new %s", entry->value);
+        else
+                load_set_file_remedy(finding, entry->value);
 }
 
 static void
@@ -223,35 +222,33 @@ set_option(struct load *load, const struct ini_entry *entry)
         const struct option_row *option = options_find(entry->section, entry->name);
         struct config_source *source =
             strcmp(entry->section, "source") == 0 ? find_source(load->config, entry->argument) : NULL;
-        const struct ini_entry *before;
         struct error error;
+        size_t before;
 
         if (option == NULL) {
                 report_unknown(load, entry);
                 return;
         }
-        before = option->flags & OPTION_REPEATABLE ? NULL : find_before(load->ini, entry);
+        before = option->flags & OPTION_REPEATABLE ? 0 : line_before(load->ini, entry);
         if (entry->fault != NULL)
                 load_error(load->findings, entry->line, "%s: %s", entry->name, entry->fault);
-        else if (before != NULL)
-                load_error(load->findings, entry->line, "%s is already set on line %zu", entry->name,
-                           before->line);
+        else if (before != 0)
+                load_error(load->findings, entry->line, "%s is already set on line %zu", entry->name, before);
         else if (values_set(option, entry->value, load->config, source, &error) != 0)
                 set_remedy(load, load_error(load->findings, entry->line, "%s: %s", entry->name, error.text),
-                           entry);
+                           entry, option);
 }
 
 static void
 set_free_form(struct load *load, const struct ini_entry *entry)
 {
-        const struct ini_entry *before = find_before(load->ini, entry);
+        size_t before = line_before(load->ini, entry);
         struct error error;
         int result, is_kafka = strcmp(entry->section, "kafka") == 0;
-        size_t n_properties = load->config->n_kafka;
 
-        if (before != NULL && may_be_shown(entry->name)) {
+        if (before != 0 && may_be_shown(entry->name)) {
                 load_error(load->findings, entry->line, "%.64s is already set on line %zu", entry->name,
-                           before->line);
+                           before);
                 return;
         }
         if (entry->fault != NULL)
@@ -260,8 +257,6 @@ set_free_form(struct load *load, const struct ini_entry *entry)
                 result = kafka_values_set(load->config, entry->name, entry->value, &error);
         else
                 result = topic_table_add(load->config->topics, entry->name, entry->value, &error);
-        if (load->config->n_kafka > n_properties)
-                load->config->kafka[n_properties].line = entry->line;
         if (result != 0 && !may_be_shown(entry->name))
                 report_unknown(load, entry);
         else if (result != 0 && !is_kafka && options_section_of(entry->name) != NULL)
@@ -269,7 +264,7 @@ set_free_form(struct load *load, const struct ini_entry *entry)
         else if (result != 0)
                 set_remedy(load,
                            load_error(load->findings, entry->line, "%.64s: %s", entry->name, error.text),
-                           entry);
+                           entry, NULL);
 }
 
 static void
@@ -279,7 +274,6 @@ set_options(struct load *load)
 
         for (size_t i = 0; i < load->ini->n; i++) {
                 const struct ini_entry *entry = &load->ini->entries[i];
-                size_t n_files = load->config->n_files, n_listen = load->config->n_listen;
 
                 if (entry->name == NULL)
                         is_open = open_section(load, entry);
@@ -287,24 +281,7 @@ set_options(struct load *load)
                         set_free_form(load, entry);
                 else if (is_open)
                         set_option(load, entry);
-                while (n_listen < load->config->n_listen)
-                        load->config->listen[n_listen++].line = entry->line;
-                while (n_files < load->config->n_files)
-                        load->config->files[n_files++].line = entry->line;
         }
-}
-
-static int
-is_given(const struct ini *ini, const struct option_row *option, const char *argument)
-{
-        for (size_t i = 0; i < ini->n; i++) {
-                const struct ini_entry *entry = &ini->entries[i];
-
-                if (entry->name != NULL && strcmp(entry->name, option->name) == 0 &&
-                    strcmp(entry->section, option->section) == 0 && strcmp(entry->argument, argument) == 0)
-                        return 1;
-        }
-        return 0;
 }
 
 /*
@@ -326,7 +303,8 @@ set_defaults(struct load *load)
                 for (size_t s = 0; s < (in_source ? config->n_sources : 1); s++) {
                         struct config_source *source = in_source ? &config->sources[s] : NULL;
 
-                        if (is_given(load->ini, option, in_source ? source->name : ""))
+                        if (ini_line(load->ini, option->section, in_source ? source->name : "",
+                                     option->name) != 0)
                                 continue;
                         if (values_set(option, option->fallback, config, source, &error) != 0)
                                 load_error(load->findings, 0, "default of %s: %s", option->name, error.text);

@@ -17,6 +17,9 @@ struct finding *load_error(struct findings *findings, size_t line, const char *f
 struct finding *load_warning(struct findings *findings, size_t line, const char *format, ...)
     PRINTF_LIKE(3, 4);
 
+/* Set what to do about a file that cannot be used, if there is something to do. */
+void load_set_file_remedy(struct finding *finding, const char *path);
+
 /**
  * values_set(option, value, config, source, error):
  * Read a value by its option's type into the configuration, or into the source for an option of [source
@@ -24,6 +27,9 @@ struct finding *load_warning(struct findings *findings, size_t line, const char 
  */
 int values_set(const struct option_row *option, const char *value, struct config *config,
                struct config_source *source, struct error *error) MUST_CHECK;
+
+/* Return what a value of the option looks like, as a remedy, or NULL. */
+const char *values_form(const struct option_row *option);
 
 /**
  * kafka_values_set(config, name, value, error):

@@ -170,20 +170,6 @@ options_suggest_section(const char *section)
         return text_closest(section, sections, ARRAY_LEN(sections));
 }
 
-const struct option_row *
-options_suggest_anywhere(const char *name)
-{
-        const char *names[ARRAY_LEN(options)], *closest;
-        size_t i = 0;
-
-        for (size_t k = 0; k < ARRAY_LEN(options); k++)
-                names[k] = options[k].name;
-        closest = text_closest(name, names, ARRAY_LEN(options));
-        while (closest != NULL && names[i] != closest)
-                i++;
-        return closest == NULL ? NULL : &options[i];
-}
-
 const char *
 options_section_of(const char *name)
 {

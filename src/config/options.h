@@ -63,9 +63,6 @@ const struct option_row *options_find(const char *section, const char *name);
 const char *options_suggest(const char *section, const char *name);
 const char *options_suggest_section(const char *section);
 
-/* Return the option of any section whose name is closest, or NULL if none is close. */
-const struct option_row *options_suggest_anywhere(const char *name);
-
 /* Return the section that has an option of exactly this name, or NULL. */
 const char *options_section_of(const char *name);
 

@@ -31,9 +31,8 @@ secrets_check_path(const char *path, struct error *error)
 
         if (path[0] == '/' || stat(path, &st) == 0)
                 return 0;
-        return error_set(error,
-                         "no such file; give an absolute path (the value is not shown because it may be the "
-                         "secret itself)");
+        return error_set(
+            error, "no such file (not shown, since it may be the secret itself), and not an absolute path");
 }
 
 /* Open without blocking on a FIFO, and check the mode of the open file, which the path may no longer name. */
@@ -135,36 +134,11 @@ secrets_read_signing(const char *path, size_t *len, struct stat *st, struct erro
         if (secret == NULL || (!is_pem(secret) && strpbrk(secret, "\r\n") == NULL))
                 return secret;
         if (is_pem(secret))
-                (void)error_set(error, "%s is in PEM; a signing secret is one line of text", path);
+                (void)error_set(error, "%s is in PEM, but a signing secret is one line of text", path);
         else
-                (void)error_set(error, "%s has more than one line; each secret has a file of its own", path);
+                (void)error_set(error, "%s has more than one line, but each secret has a file of its own",
+                                path);
         secrets_free(secret, *len);
-        return NULL;
-}
-
-static int
-is_printable_ascii(const char *secret)
-{
-        for (const char *c = secret; *c != '\0'; c++) {
-                if (*c < 0x20 || *c >= 0x7f)
-                        return 0;
-        }
-        return 1;
-}
-
-const char *
-secrets_doubt(const char *secret)
-{
-        size_t len = strlen(secret);
-
-        if (strstr(secret, "at least sixteen bytes") != NULL)
-                return "is the placeholder of the sample file, which anybody knows";
-        if (is_pem(secret))
-                return "is in PEM; a signing secret is one line of text";
-        if (len > 0 && (isblank((unsigned char)secret[0]) || isblank((unsigned char)secret[len - 1])))
-                return "begins or ends with a blank, which belongs to it";
-        if (!is_printable_ascii(secret))
-                return "has characters beyond printable ASCII, perhaps invisible ones, which belong to it";
         return NULL;
 }
 
@@ -174,8 +148,8 @@ secrets_check_api_key(const char *key, struct error *error)
         for (const char *c = key; *c != '\0'; c++) {
                 if (*c <= 0x20 || *c >= 0x7f)
                         return error_set(error,
-                                         "the API key has a character that is not allowed in a header, "
-                                         "such as a blank; the key must be alone, on one line");
+                                         "the API key has a blank or another character that is not allowed "
+                                         "in a header");
         }
         return 0;
 }

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/unit.h"
+#include "base/uri.h"
 #include "config/endpoint.h"
-#include "config/event_names.h"
 #include "config/secrets.h"
 
 /* A value and the field to set. */
@@ -39,9 +41,8 @@ set_name(struct setting *s)
         size_t len = strlen(s->value);
 
         if (len < s->option->min || len > s->option->max || strspn(s->value, name_chars) != len)
-                return error_set(
-                    s->error, "'%.64s' is not a name: 1 to %d letters, digits, dots, hyphens and underscores",
-                    s->value, (int)s->option->max);
+                return error_set(s->error, "'%.64s' is not a name of at most %d bytes", s->value,
+                                 (int)s->option->max);
         return set_text(s);
 }
 
@@ -76,26 +77,28 @@ set_duration(struct setting *s)
         return set_with(number_parse_duration, s);
 }
 
+/* Set a field by the word for 1; `off` is 0. */
+static int
+set_by_word(struct setting *s, const char *word)
+{
+        int is_on = strcmp(s->value, word) == 0;
+
+        if (!is_on && strcmp(s->value, "off") != 0)
+                return error_set(s->error, "'%.64s' is neither %s nor off", s->value, word);
+        *(int *)s->field = is_on;
+        return 0;
+}
+
 static int
 set_switch(struct setting *s)
 {
-        int on = strcmp(s->value, "on") == 0;
-
-        if (!on && strcmp(s->value, "off") != 0)
-                return error_set(s->error, "'%.64s' is neither on nor off", s->value);
-        *(int *)s->field = on;
-        return 0;
+        return set_by_word(s, "on");
 }
 
 static int
 set_required(struct setting *s)
 {
-        int required = strcmp(s->value, "required") == 0;
-
-        if (!required && strcmp(s->value, "off") != 0)
-                return error_set(s->error, "'%.64s' is neither required nor off", s->value);
-        *(int *)s->field = required;
-        return 0;
+        return set_by_word(s, "required");
 }
 
 static int
@@ -106,9 +109,7 @@ set_role(const char *name, unsigned *roles, struct error *error)
         else if (strcmp(name, "router") == 0)
                 *roles |= CONFIG_ROUTER;
         else
-                return error_set(error,
-                                 "'%.64s' is not a role; expected receiver, router, or receiver, router",
-                                 name);
+                return error_set(error, "'%.64s' is not a role", name);
         return 0;
 }
 
@@ -138,7 +139,7 @@ set_level(struct setting *s)
 
         if (log_parse_level(s->value, level) == 0)
                 return 0;
-        return error_set(s->error, "'%.64s' is not a level: debug, info, notice, warning or error", s->value);
+        return error_set(s->error, "'%.64s' is not a level", s->value);
 }
 
 static int
@@ -147,17 +148,8 @@ set_listen(struct setting *s)
         struct config *config = s->config;
         struct config_listen listen;
 
-        if (config->n_listen == CONFIG_LISTEN_MAX)
-                return error_set(s->error, "more than %d addresses", CONFIG_LISTEN_MAX);
         if (endpoint_parse(s->value, &listen, s->error) != 0)
                 return -1;
-        for (size_t i = 0; i < config->n_listen; i++) {
-                if (endpoint_conflicts(&config->listen[i], &listen)) {
-                        free(listen.text);
-                        return error_set(s->error, "duplicate %.100s, because of %.100s", s->value,
-                                         config->listen[i].text);
-                }
-        }
         config->listen = mem_resize(config->listen, config->n_listen + 1, sizeof(listen));
         config->listen[config->n_listen++] = listen;
         return 0;
@@ -195,44 +187,15 @@ set_admin(struct setting *s)
         return 0;
 }
 
-/*
- * The path of a request target must equal it byte for byte, so it has only what such a path may have: the
- * characters of RFC 3986 section 3.3, without the two that are common in patterns.
- */
-static int
-is_target_path(const char *path)
-{
-        for (const char *c = path; *c != '\0'; c++) {
-                if (*c == '%' && isxdigit((unsigned char)c[1]) && isxdigit((unsigned char)c[2]))
-                        c += 2;
-                else if (!isalnum((unsigned char)*c) && strchr("/-._~!$&'()+,;=:@", *c) == NULL)
-                        return 0;
-        }
-        return *path == '/' && path[1] != '/' && strstr(path, "/:") == NULL;
-}
-
-/* Clients resolve dot segments before they send a request (RFC 3986 section 5.2.4). */
-static int
-has_dot_segment(const char *path)
-{
-        for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-                size_t dots = strspn(slash + 1, ".");
-
-                if ((dots == 1 || dots == 2) && (slash[1 + dots] == '/' || slash[1 + dots] == '\0'))
-                        return 1;
-        }
-        return 0;
-}
-
+/* The path of a request target must equal it byte for byte, so it has only what such a path may have. */
 static int
 set_path(struct setting *s)
 {
-        if (!is_target_path(s->value) || has_dot_segment(s->value))
-                return error_set(
-                    s->error,
-                    "'%.64s' is not the path of a URL, such as /webhooks/invoicing: no patterns, "
-                    "spaces, quotes, ? or #; other characters as %%NN",
-                    s->value);
+        static const char chars[] =
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-._~!$&'()+,;=:@%";
+
+        if (*s->value != '/' || s->value[strspn(s->value, chars)] != '\0')
+                return error_set(s->error, "'%.64s' is not the path of a URL", s->value);
         return set_text(s);
 }
 
@@ -243,10 +206,7 @@ set_header(struct setting *s)
 
         if (len == 0 || len > 100 || strspn(s->value, "abcdefghijklmnopqrstuvwxyz0123456789-") != len ||
             s->value[len - 1] == '-')
-                return error_set(s->error,
-                                 "'%.64s': a header prefix has lowercase letters, digits and hyphens and "
-                                 "does not end with a hyphen, such as x-invoicing",
-                                 s->value);
+                return error_set(s->error, "'%.64s' is not the beginning of a header's name", s->value);
         return set_text(s);
 }
 
@@ -255,10 +215,7 @@ static int
 set_directory(struct setting *s)
 {
         if (*s->value != '/')
-                return error_set(s->error,
-                                 "'%.200s' is not an absolute path; it begins with a slash, such as "
-                                 "/var/lib/gatepost/%s",
-                                 s->value, s->option->name);
+                return error_set(s->error, "'%.100s' is not an absolute path", s->value);
         return set_text(s);
 }
 
@@ -287,8 +244,7 @@ set_webhook_id(struct setting *s)
         size_t len = strlen(s->value);
 
         if (len < 1 || len > 64 || strspn(s->value, name_chars) != len || strpbrk(s->value, "._") != NULL)
-                return error_set(s->error, "'%.70s': a webhook-id is 1 to 64 letters, digits and hyphens",
-                                 s->value);
+                return error_set(s->error, "'%.70s' is not a webhook-id", s->value);
         source->webhook_ids = mem_resize(source->webhook_ids, source->n_webhook_ids + 1, sizeof(char *));
         source->webhook_ids[source->n_webhook_ids++] = mem_strdup(s->value);
         return 0;
@@ -315,29 +271,48 @@ set_key(struct setting *s)
                 rules->key_from = EVENT_KEY_POINTER;
                 return pointer_parse(s->value, &rules->key, s->error);
         } else
-                return error_set(s->error,
-                                 "'%.64s': a key is kind, delivery-id, webhook-id or a JSON pointer, such as "
-                                 "/invoiceId",
-                                 s->value);
+                return error_set(s->error, "'%.64s' is not a key", s->value);
         return 0;
+}
+
+/* Set a URI that consumers see. What a user and a password may be is not shown in the reason, either. */
+static int
+set_published(struct setting *s, int is_valid, const char *reason)
+{
+        if (uri_has_userinfo(s->value) || (!is_valid && strchr(s->value, '@') != NULL))
+                return error_set(s->error,
+                                 "what is before the @ would be published in each event (not shown, "
+                                 "since it may be a password)");
+        if (strlen(s->value) > s->option->max)
+                return error_set(s->error, "'%.64s...' is longer than %d bytes", s->value,
+                                 (int)s->option->max);
+        return is_valid ? set_text(s) : error_set(s->error, "'%.64s' %s", s->value, reason);
 }
 
 static int
 set_ce_source(struct setting *s)
 {
-        return event_names_check_source(s->value, s->option->max, s->error) != 0 ? -1 : set_text(s);
+        return set_published(s, uri_is_reference(s->value), "is not a URI or a path");
 }
 
+/* Without a separator at its end it would run into the kind. */
 static int
 set_ce_type(struct setting *s)
 {
-        return event_names_check_type_prefix(s->value, s->option->max, s->error) != 0 ? -1 : set_text(s);
+        static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_/:";
+        size_t len = strlen(s->value);
+        int is_valid = strspn(s->value, chars) == len && strchr(".-_/:", s->value[len - 1]) != NULL;
+
+        return set_published(s, is_valid, "is not a prefix that ends with one of . - _ / :");
 }
 
 static int
 set_ce_schema(struct setting *s)
 {
-        return event_names_check_schema_base(s->value, s->option->max, s->error) != 0 ? -1 : set_text(s);
+        int is_valid = uri_is_absolute(s->value) && strchr(s->value, '?') == NULL &&
+                       s->value[strlen(s->value) - 1] == '/';
+
+        return set_published(s, is_valid, "is not an absolute URI that ends with a slash");
 }
 
 static int
@@ -418,4 +393,29 @@ values_set(const struct option_row *option, const char *value, struct config *co
                 return error_set(error, "the value is missing");
         setting.field = source == NULL ? (char *)config + option->offset : (char *)source + option->offset;
         return setters[option->type](&setting);
+}
+
+const char *
+values_form(const struct option_row *option)
+{
+        static const char *const forms[] = {
+            [OPTION_NAME] = "use letters, digits, dots, hyphens and underscores only",
+            [OPTION_ROLES] = "write receiver, router, or both: receiver, router",
+            [OPTION_LEVEL] = "write debug, info, notice, warning or error",
+            [OPTION_LISTEN] = "write 127.0.0.1:8080, [::1]:8080, *:8080 or unix:/run/gatepost/receiver.sock",
+            [OPTION_ADMIN] = "write 127.0.0.1:9464, [::1]:9464, unix:/run/gatepost/admin.sock or off",
+            [OPTION_PATH] =
+                "write a path such as /webhooks/invoicing, with characters other than letters and "
+                "digits as %NN",
+            [OPTION_HEADER] = "use lowercase letters, digits and hyphens, such as x-invoicing",
+            [OPTION_WEBHOOK_ID] = "use at most 64 letters, digits and hyphens",
+            [OPTION_DIRECTORY] = "begin it with a slash, such as " STATE_DIRECTORY "/spool",
+            [OPTION_KEY] = "write kind, delivery-id, webhook-id or a JSON pointer such as /invoiceId",
+            [OPTION_CE_SOURCE] = "write a URI or a path such as /invoicing, with other characters as %NN",
+            [OPTION_CE_TYPE] = "write a prefix such as com.example.",
+            [OPTION_CE_SCHEMA] = "write a URI such as https://schemas.example/gatepost/",
+            [OPTION_URL] = "write https://api.example/v1; http is for 127.0.0.1, [::1] and localhost only",
+        };
+
+        return option->type < ARRAY_LEN(forms) ? forms[option->type] : NULL;
 }

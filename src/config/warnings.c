@@ -1,13 +1,10 @@
 #include "config/load.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/mem.h"
 #include "base/number.h"
 #include "config/endpoint.h"
-#include "config/secrets.h"
 
 /* What works, but probably not as intended. Each warning is for one mistake that a sound file can have. */
 
@@ -20,7 +17,7 @@ warn_about_admin(const struct config *config, struct findings *findings)
 {
         if (config->admin != NULL && !endpoint_is_private(config->admin))
                 finding_set_remedy(
-                    load_warning(findings, config->admin->line,
+                    load_warning(findings, config_line_of_value(config, config->admin->text),
                                  "%.100s: the admin endpoint has neither TLS nor authentication",
                                  config->admin->text),
                     "restrict access to it by a firewall, or listen on a loopback address");
@@ -41,68 +38,32 @@ warn_about_listeners(const struct config *config, struct findings *findings)
                 if (endpoint_is_private(listen) || config->certificate != NULL || trusts_proxies(config))
                         continue;
                 finding_set_remedy(
-                    load_warning(findings, listen->line,
+                    load_warning(findings, config_line_of_value(config, listen->text),
                                  "%.100s can be reached from other machines without TLS", listen->text),
                     "set tls_certificate_file and tls_key_file, or listen on 127.0.0.1 behind a proxy");
                 return;
         }
 }
 
-/* Whether a trusted_proxy may be on this machine, and so connect to an address that only it can reach. */
-static int
-has_local_proxy(const struct config *config, const struct config_listen *listen)
-{
-        static const struct network ipv4 = {{{[10] = 0xff, [11] = 0xff, [12] = 127}}, 96 + 8};
-        static const struct network ipv6 = {{{[15] = 1}}, 128};
-        const struct network *local = listen->address.ss_family == AF_INET ? &ipv4 : &ipv6;
-
-        if (listen->address.ss_family == AF_UNIX)
-                return config->trusts_unix_sockets;
-        for (size_t i = 0; i < config->n_trusted_proxies; i++) {
-                const struct network *proxies = &config->trusted_proxies[i];
-
-                if (network_contains(proxies, &local->address) || network_contains(local, &proxies->address))
-                        return 1;
-        }
-        return 0;
-}
-
-/* Whether a trusted_proxy may connect to the address. */
-static int
-has_proxy(const struct config *config, const struct config_listen *listen)
-{
-        return endpoint_is_private(listen) ? has_local_proxy(config, listen) : config->n_trusted_proxies > 0;
-}
-
+/* Only a proxy on this machine can connect, and the limits by address would count all its clients as one. */
 static void
-warn_about_proxy(const struct config *config, const struct config_listen *listen, struct findings *findings)
+warn_about_limits(const struct config *config, const struct ini *ini, struct findings *findings)
 {
-        const char *proxy = listen->address.ss_family == AF_UNIX   ? "unix"
-                            : listen->address.ss_family == AF_INET ? "127.0.0.1"
-                                                                   : "::1";
-        struct finding *finding =
-            load_warning(findings, listen->line,
-                         config->requires_proxy
-                             ? "%.100s accepts no connection: no trusted_proxy can reach it"
-                             : "%.100s: no trusted_proxy can reach it, so X-Forwarded-For is ignored",
-                         listen->text);
+        const char *limit =
+            config->max_refusals_per_address > 0 ? "max_refusals_per_address" : "max_connections_per_address";
 
-        if (endpoint_is_private(listen))
-                finding_set_remedy(finding, "trusted_proxy = %s", proxy);
-}
-
-/* Without it, the client of every request is the proxy: in the log, and for limits by address. */
-static void
-warn_about_proxies(const struct config *config, struct findings *findings)
-{
-        size_t n_reachable = 0;
-
-        for (size_t i = 0; i < config->n_listen; i++)
-                n_reachable += (size_t)has_proxy(config, &config->listen[i]);
-        for (size_t i = 0; i < config->n_listen && trusts_proxies(config); i++) {
-                if (!has_proxy(config, &config->listen[i]) && (n_reachable == 0 || config->requires_proxy))
-                        warn_about_proxy(config, &config->listen[i], findings);
+        if (trusts_proxies(config) ||
+            (config->max_refusals_per_address == 0 && config->max_connections_per_address == 0))
+                return;
+        for (size_t i = 0; i < config->n_listen; i++) {
+                if (!endpoint_is_private(&config->listen[i]))
+                        return;
         }
+        finding_set_remedy(load_warning(findings, ini_line(ini, "receiver", "", limit),
+                                        "%s counts the clients of a proxy as one: there is no trusted_proxy",
+                                        limit),
+                           "trusted_proxy = %s",
+                           endpoint_path(config->listen) == NULL ? "127.0.0.1" : "unix");
 }
 
 static void
@@ -118,34 +79,17 @@ warn_about_chain(const struct config *config, const struct ini *ini, struct find
                     "append the certificates of the intermediate authorities to the file");
 }
 
-static const char *
-doubt_in_file(const struct config *config, const struct ini_entry *entry)
-{
-        const struct config_source *source =
-            config_find_source(config, entry->argument, strlen(entry->argument));
-
-        for (size_t i = 0; source != NULL && i < source->n_secret_files; i++) {
-                if (strcmp(source->secret_files[i].path, entry->value) == 0)
-                        return source->secret_files[i].doubt;
-        }
-        return NULL;
-}
-
+/* Whoever has the sample file can sign with its secret. */
 static void
-warn_about_secrets(const struct config *config, const struct ini *ini, struct findings *findings)
+warn_about_sample(const struct ini *ini, struct findings *findings)
 {
         for (size_t i = 0; i < ini->n; i++) {
                 const struct ini_entry *entry = &ini->entries[i];
-                const char *doubt = NULL;
 
-                if (entry->name == NULL || strcmp(entry->section, "source") != 0)
-                        continue;
-                if (strcmp(entry->name, "secret") == 0)
-                        doubt = secrets_doubt(entry->value);
-                else if (strcmp(entry->name, "secret_file") == 0)
-                        doubt = doubt_in_file(config, entry);
-                if (doubt != NULL)
-                        load_warning(findings, entry->line, "%s: the secret %s", entry->name, doubt);
+                if (entry->name != NULL && strcmp(entry->name, "secret") == 0 &&
+                    strstr(entry->value, "at least sixteen bytes") != NULL)
+                        load_warning(findings, entry->line,
+                                     "the secret is the placeholder of the sample file");
         }
 }
 
@@ -157,8 +101,8 @@ warn_about_writers(const struct config *config, struct findings *findings)
                 const struct config_file *file = &config->files[i];
 
                 if ((file->st.st_mode & S_IWOTH) && !S_ISDIR(file->st.st_mode))
-                        finding_set_remedy(load_warning(findings, file->line, "others can write %.150s",
-                                                        file->path),
+                        finding_set_remedy(load_warning(findings, config_line_of_value(config, file->path),
+                                                        "others can write %.150s", file->path),
                                            "chmod o-w %s", file->path);
         }
 }
@@ -229,12 +173,12 @@ warn_about(const struct config *config, const struct ini *ini, struct findings *
 {
         if (config->roles & CONFIG_RECEIVER) {
                 warn_about_listeners(config, findings);
-                warn_about_proxies(config, findings);
+                warn_about_limits(config, ini, findings);
                 warn_about_chain(config, ini, findings);
         }
         warn_about_admin(config, findings);
         warn_about_times(config, ini, findings);
-        warn_about_secrets(config, ini, findings);
+        warn_about_sample(ini, findings);
         warn_about_writers(config, findings);
         warn_about_shared_secrets(config, ini, findings);
         if (config->embedded)

@@ -74,7 +74,7 @@ check_and_report(const struct config *config, const struct config_listen *listen
                 return;
         finding = findings_add(findings, reason == EACCES ? FINDING_WARNING : FINDING_ERROR, config->file,
                                "listen: %.100s: %s", listen->text, error.text);
-        finding->line = listen->line;
+        finding->line = config_line_of_value(config, listen->text);
         if (reason == EACCES)
                 finding_set_remedy(finding, "let a socket unit open it: systemctl edit gatepostd%s.socket",
                                    listen == config->admin ? "-admin" : "");

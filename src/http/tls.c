@@ -328,19 +328,15 @@ tls_log_timeout(const struct address *client)
 
 /* Checks at the start */
 
-static void
-add(const struct config *config, enum finding_level level, const char *option, const struct error *error,
-    struct findings *findings)
+static struct finding *
+add_finding(const struct config *config, enum finding_level level, const struct error *error,
+            struct findings *findings)
 {
-        struct finding *finding = findings_add(findings, level, config->file, "%s: %s", option, error->text);
+        struct finding *finding =
+            findings_add(findings, level, config->file, "tls_certificate_file: %s", error->text);
 
-        finding->line = config_find_line(config, "receiver", option);
-}
-
-static enum finding_level
-level_of(enum certificate_state state)
-{
-        return state == CERTIFICATE_ENDING ? FINDING_WARNING : FINDING_ERROR;
+        finding->line = config_find_line(config, "receiver", "tls_certificate_file");
+        return finding;
 }
 
 void
@@ -353,25 +349,22 @@ tls_check_strength(const struct config *config, struct findings *findings)
                 return;
         tls = tls_new(config->certificate, &error);
         if (tls == NULL)
-                add(config, FINDING_ERROR, "tls_certificate_file", &error, findings);
+                (void)add_finding(config, FINDING_ERROR, &error, findings);
         tls_free(tls);
 }
 
 void
 tls_check_dates(const struct config *config, struct findings *findings)
 {
-        int64_t now_s = clock_now_ms() / 1000;
         enum certificate_state state;
         struct error error;
 
         if (config->certificate == NULL)
                 return;
-        state = certificate_state(config->certificate, now_s, &error);
+        state = certificate_state(config->certificate, clock_now_ms() / 1000, &error);
         if (state != CERTIFICATE_VALID)
-                add(config, level_of(state), "tls_certificate_file", &error, findings);
-        if (config->tls_client_ca_file == NULL)
-                return;
-        state = certificate_authorities_state(config->certificate, now_s, &error);
-        if (state != CERTIFICATE_VALID)
-                add(config, level_of(state), "tls_client_ca_file", &error, findings);
+                finding_set_remedy(add_finding(config,
+                                               state == CERTIFICATE_ENDING ? FINDING_WARNING : FINDING_ERROR,
+                                               &error, findings),
+                                   "renew it, or correct this machine's clock");
 }

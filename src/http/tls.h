@@ -60,10 +60,7 @@ void tls_log_timeout(const struct address *client);
 /* Check that OpenSSL accepts the certificate and its key, which may be too weak. */
 void tls_check_strength(const struct config *config, struct findings *findings);
 
-/*
- * Check that the certificate and an authority for client certificates are valid now; warn when one of them
- * expires soon.
- */
+/* Check that the certificate and its chain are valid now; warn when one of them expires soon. */
 void tls_check_dates(const struct config *config, struct findings *findings);
 
 #endif

@@ -61,5 +61,5 @@ clients_check(const struct config *config, struct findings *findings)
                 return;
         property = named_in(config, error.text);
         finding = findings_add(findings, FINDING_ERROR, config->file, "[kafka]: %s", error.text);
-        finding->line = property == NULL ? 0 : property->line;
+        finding->line = property == NULL ? 0 : config_find_line(config, "kafka", property->name);
 }

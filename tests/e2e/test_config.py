@@ -64,113 +64,6 @@ def line_of(text, part):
     return number
 
 
-def test_ten_mistakes_give_ten_messages_with_line_numbers(check):
-    text = """# A configuration with ten mistakes.
-[gatepost]
-roles = receiver, rooter
-
-[receiver]
-listen = 127.0.0.1:99999
-threads = two
-max_body = 1048576
-ack_timout = 8s
-
-[rooter]
-
-[source invoicing]
-path = webhooks/invoicing
-header_prefix = x-invoicing
-secret = too short
-tolerance = 300
-
-[topics]
-prefix = invoicing
-
-[kafka]
-bootstrap.servers = 127.0.0.1:9092
-acks = 1
-"""
-    status, errors = check(text)
-    assert status == EX_CONFIG
-    assert [line for line, _ in errors] == [3, 6, 7, 8, 9, 11, 14, 16, 17, 24]
-    by_line = dict(errors)
-    assert "ack_timeout" in by_line[9] and "router" in by_line[11] and "acks" in by_line[24]
-
-
-def test_good_configuration_passes(check):
-    assert check(SOURCE + REST) == (0, [])
-
-
-@pytest.mark.parametrize("section, line", [
-    ("gatepost", "role = receiver"), ("gatepost", "roles ="), ("gatepost", "roles = nothing"),
-    ("gatepost", "instance ="), ("gatepost", "no equals sign"),
-    ("receiver", "threads = 0"), ("receiver", "threads = -1"), ("receiver", "threads = 1.5"),
-    ("receiver", "max_body = 1MB and more"), ("receiver", "max_body = -1MiB"), ("receiver", "max_body = 1"),
-    ("receiver", "ack_timeout = 8"), ("receiver", "ack_timeout = 8 parsecs"),
-    ("receiver", "ack_timeout = 99999999999999999999s"),
-    ("receiver", "listen = nowhere"), ("receiver", "listen = 127.0.0.1"), ("receiver", "listen = [::1:80"),
-    ("receiver", "listen = unix:"), ("receiver", "listen = 1.2.3.4.5:80"),
-    ("router", "dedup_window = forever"), ("router", "max_batch = 0"),
-    ("topics", "prefix = a b"), ("topics", "prefix = "),
-    ("nonsense", "a = b"), ("source", "path = /x"),
-])
-def test_mistake_is_reported_at_its_line(check, section, line):
-    text = SOURCE + REST + f"[{section}]\n{line}\n"
-    status, errors = check(text)
-    assert status == EX_CONFIG
-    last = len(text.splitlines())
-    assert errors and all(each in (last, last - 1) for each, _ in errors), errors
-
-
-@pytest.mark.parametrize("option", [
-    "acks = 1", "request.required.acks = 1", "enable.idempotence = false", "max.in.flight = 1",
-    "max.in.flight.requests.per.connection = 1", "enable.gapless.guarantee = true", "partitioner = random",
-    "message.max.bytes = 1", "enable.auto.commit = true", "enable.auto.offset.store = true",
-    "auto.offset.reset = latest", "isolation.level = read_uncommitted", "transactional.id = x", "group.id = x",
-    "group.instance.id = x", "partition.assignment.strategy = range", "test.mock.num.brokers = 3",
-    "plugin.library.paths = /x", "no.such.property = 1",
-])
-def test_kafka_property_that_would_break_a_guarantee_is_refused(check, option):
-    text = SOURCE + REST + option + "\n"
-    status, errors = check(text)
-    assert (status, [line for line, _ in errors]) == (EX_CONFIG, [line_of(text, option)])
-    assert option.split()[0] in errors[0][1]
-
-
-@pytest.mark.parametrize("option", ["linger.ms = 5", "security.protocol = plaintext", "client.id = gw",
-                                    "socket.keepalive.enable = true"])
-def test_harmless_kafka_property_is_accepted(check, option):
-    assert check(SOURCE + REST + option + "\n") == (0, [])
-
-
-@pytest.mark.parametrize("line, suggestion", [
-    ("[receivr]", "receiver"), ("[sorce x]", "source"), ("[router]\ndedup_windw = 3d", "dedup_window"),
-    ("[router]\nmax_batch_byte = 1MiB", "max_batch_bytes"), ("[receiver]\nmaxbody = 1MiB", "max_body"),
-])
-def test_misspelt_name_gets_a_suggestion(check, line, suggestion):
-    status, errors = check(SOURCE + REST + line + "\n")
-    assert status == EX_CONFIG and len(errors) == 1 and re.search(rf"\b{suggestion}\b", errors[0][1])
-
-
-@pytest.mark.parametrize("missing", ["path =", "secret ="])
-def test_source_without_a_required_option_is_an_error(check, missing):
-    text = "".join(line for line in SOURCE.splitlines(True) if not line.startswith(missing)) + REST
-    status, errors = check(text)
-    assert status == EX_CONFIG and missing.split()[0] in errors[0][1]
-
-
-@pytest.mark.parametrize("text", ["", "\n# nothing\n", REST])
-def test_file_without_a_source_is_an_error(check, text):
-    status, _ = check(text)
-    assert status == EX_CONFIG
-
-
-def test_two_sources_on_one_path_are_an_error(check):
-    text = SOURCE + SOURCE.replace("[source invoicing]", "[source other]") + REST
-    status, errors = check(text)
-    assert (status, [line for line, _ in errors]) == (EX_CONFIG, [6])
-
-
 def test_missing_file_is_named(offline):
     missing = offline.directory / "missing.conf"
     for program, arguments in (("gatepostd", ["-t", "-c", missing]), ("gatepost", ["-c", missing, "check"])):
@@ -197,17 +90,6 @@ def test_world_readable_secret_file_is_refused(check, offline):
     text = SOURCE.replace("secret = a secret of sixteen bytes and more", f"secret_file = {path}") + REST
     status, errors = check(text)
     assert status == EX_CONFIG and [line for line, _ in errors] == [4] and str(path) in errors[0][1]
-
-
-@pytest.mark.parametrize("content", [b"", b"fifteen bytes..", None])
-def test_short_or_missing_secret_is_refused(check, offline, content):
-    path = offline.config().secret_file("key", content or b"")
-    if content is None:
-        path.unlink()
-    text = SOURCE.replace("secret = a secret of sixteen bytes and more", f"secret_file = {path}") + REST
-    status, errors = check(text)
-    assert status == EX_CONFIG and [line for line, _ in errors] == [4]
-    assert not content or content.decode() not in errors[0][1]
 
 
 def test_config_prints_every_value_with_its_origin_and_masks_secrets(offline):

@@ -36,9 +36,9 @@ ERRORS = [
     ("gatepost", "threads = 2", "it belongs in [receiver]"),
     ("gatepost", "roles = both", "is not a role"),
     ("reciever", "threads = 2", "did you mean [receiver]?"),
-    ("receiver", "listen = 127.0.0.1:80800", "the port 80800 is above 65535"),
-    ("receiver", "listen = 0.0.0.0:8080|listen=127.0.0.1:8080", "duplicate 127.0.0.1:8080, because of 0.0.0.0:8080"),
-    ("admin", "listen = 127.0.0.1:9464|[receiver]|listen=*:9464", "the admin endpoint needs another port"),
+    ("receiver", "listen = 127.0.0.1:80800", "does not end with a port, 0 to 65535; write 127.0.0.1:8080"),
+    ("receiver", "listen = 0.0.0.0:8080|listen=127.0.0.1:8080", "127.0.0.1:8080 is in conflict with 0.0.0.0:8080"),
+    ("admin", "listen = 127.0.0.1:9464|[receiver]|listen=*:9464", "give the admin endpoint another port"),
     ("admin", "listen = 0.0.0.0:9464", "has no authentication"),
     ("receiver", "proxy_protocol = required", "needs a trusted_proxy"),
     ("receiver", "listen = unix:/nonexistent/gatepost.sock", "/nonexistent: No such file or directory"),
@@ -47,26 +47,23 @@ ERRORS = [
     ("receiver", "spool = /nonexistent/spool", "/nonexistent: No such file or directory"),
     ("receiver", "spool = /dev/shm/gatepost-spool|spool_max = 1MiB", "a reboot loses what is in memory"),
     ("router", "state = /etc/passwd/state", "Not a directory"),
-    ("router", "state = /var/tmp/gatepost-spool|[receiver]|spool = /var/tmp/gatepost-spool", "is the spool"),
+    ("router", "state = /var/tmp/gatepost-spool|[receiver]|spool = /var/tmp/gatepost-spool", "is the directory of the spool, too"),
     ("receiver", "max_body = 10MB", "did you mean 10MiB?"),
     ("receiver", "max_in_flight = 100KiB", "max_in_flight"),
     ("router", "dedup_window = 5min", "shorter than twice the tolerance"),
     ("source invoicing", "path = /webhooks/<tenant>", "is not the path of a URL"),
     ("source invoicing", 'path = /webhooks/a"b', "is not the path of a URL"),
-    ("source invoicing", "path = /webhooks/%zz", "is not the path of a URL"),
-    ("source invoicing", "path = /webhooks/../x", "is not the path of a URL"),
     ("source invoicing", "path = /webhooks/{id}", "is not the path of a URL"),
     ("source invoicing", "secret_file = /nonexistent/secret", "No such file or directory"),
     ("source second", "path = /webhooks/invoicing|secret = 8d8f0c1b2a3e4f5061728394a5b6c7d8", "already has this path"),
     ("kafka", "acks = 1", "may not be set: a delivery is answered 200 only when all in-sync replicas have it"),
     ("kafka", "metadata.broker.list = kafka1:9092", "write bootstrap.servers instead"),
     ("kafka", "linger.ms = 9000", "answered 503 after ack_timeout"),
-    ("kafka", "socket.timeout.ms = 30s", "write it without a unit"),
-    ("kafka", "soket.timeout.ms = 3000", "did you mean socket.timeout.ms?"),
-    ("kafka", "transaction.timeout.ms = 1000", "a commit takes seconds"),
+    ("kafka", "socket.timeout.ms = 30s", "is not a number without a unit"),
+    ("kafka", "soket.timeout.ms = 3000", "no such property"),
     ("kafka", f"{SASL}|sasl.username = u|sasl.password = p", "GSSAPI, also by default"),
-    ("kafka", f"{SCRAM}|sasl.username = u", "needs sasl.password_file"),
-    ("kafka", "sasl.username = u|sasl.password = p", "without security.protocol"),
+    ("kafka", f"{SCRAM}|sasl.username = u", "sasl.username and sasl.password must be set"),
+    ("kafka", "sasl.username = u|sasl.password = p", "without security.protocol; security.protocol = SASL_SSL"),
 ]
 
 # These pass: only the warning says that they are probably not intended.
@@ -74,11 +71,8 @@ WARNINGS = [
     ("receiver", "listen = 0.0.0.0:8080", "without TLS"),
     ("admin", "listen = 0.0.0.0:9464|allow_remote = on", "neither TLS nor authentication"),
     ("source invoicing", "secret = at least sixteen bytes that nobody can guess", "placeholder"),
-    ("source invoicing", 'secret = " 7d8f0c1b2a3e4f5061728394a5b6c7d8"', "begins or ends with a blank"),
-    ("source invoicing", "secret = -----BEGIN PRIVATE KEY-----7d8f0c1b2a3e4f50", "is in PEM"),
-    ("source invoicing", "secret = 7d8f0c1b2a3e4f50\u200b61728394a5b6c7d8", "beyond printable ASCII"),
-    ("receiver", "listen = 127.0.0.1:8443|trusted_proxy = 10.9.9.9|proxy_protocol = required", "accepts no connection"),
-    ("receiver", "listen = 127.0.0.1:8080|trusted_proxy = unix", "no trusted_proxy can reach it, so X-Forwarded-For is ignored"),
+    ("receiver", "max_connections_per_address = 50", "there is no trusted_proxy; trusted_proxy = 127.0.0.1"),
+    ("receiver", "listen = 127.0.0.1:0|max_refusals_per_address = 5", "max_refusals_per_address counts the clients of a proxy as one"),
     ("source invoicing", "tolerance = 5s", "when clocks differ"),
     ("source invoicing", "tolerance = 30h", "send it again for that long"),
     ("router", "dedup_window = 10min", "published again"),
@@ -91,6 +85,7 @@ WARNINGS = [
 FINE = [
     ("receiver", "listen = 0.0.0.0:8080|trusted_proxy = 192.0.2.1"),
     ("receiver", "listen = unix:/run/gatepost-nonexistent/r.sock"),
+    ("receiver", "listen = 127.0.0.1:8080|trusted_proxy = 127.0.0.1|max_connections_per_address = 50"),
     ("receiver", "spool = /var/tmp/gatepost-spool|spool_max = 1MiB"),
     ("kafka", "bootstrap.servers = kafka1, kafka2:9093 ,[::1]:9092"),
     ("kafka", "linger.ms = 100|session.timeout.ms = 30000|heartbeat.interval.ms = 10000|transaction.timeout.ms = 60000"),
@@ -131,7 +126,7 @@ def check(tmp_path):
         for command in ([BUILD / "gatepostd", "-t", "-c", path], [BUILD / "gatepost", "-c", path, "check"]):
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
             assert_no_sanitizer_report(done.stderr)
-            problems = [line for line in done.stderr.replace(str(path), "FILE").splitlines() if line.startswith("FILE")]
+            problems = [line for line in done.stderr.replace(str(path), "FILE").replace("\n  remedy: ", "; ").splitlines() if line.startswith("FILE")]
             outcomes.append((done.returncode, problems))
         assert outcomes[0] == outcomes[1]
         return outcomes[0]
@@ -141,6 +136,12 @@ def check(tmp_path):
 def lines_with(text, section, added):
     """The possible lines of a problem: of the section's header, and of each added option."""
     return [number for number, line in enumerate(text.splitlines(), 1) if line in (f"[{section}]", *added)]
+
+
+def assert_short(found):
+    """A reason and a remedy can each be read at a glance."""
+    for _, text in found:
+        assert all(len(part) <= 200 for part in text.split("; ")), text
 
 
 def test_good_configuration_passes_without_a_warning(check):
@@ -157,6 +158,7 @@ def test_mistake_is_refused_on_its_line(check, section, added, words):
     assert words in found[0][1], errors
     assert int(found[0][0]) in lines_with(text, section, added.split("|")), (text, errors)
     assert "7d8f" not in errors
+    assert_short(found)
 
 
 @pytest.mark.parametrize("section, added", FINE)
@@ -174,6 +176,7 @@ def test_doubtful_configuration_passes_with_a_warning(check, section, added, wor
     assert words in found[0][1], errors
     assert int(found[0][0]) in lines_with(text, section, added.split("|")), (text, errors)
     assert "7d8f" not in errors
+    assert_short(found)
 
 
 def test_strict_check_fails_on_a_warning(check, tmp_path):

@@ -212,6 +212,20 @@ scratch_expect(const struct loaded *loaded, unsigned line, const char *words)
         ck_abort_msg("no message '%s...%s...' in:\n%s", prefix, words, loaded->messages);
 }
 
+/* A reason can be read at a glance. */
+static void
+expect_short(const char *messages)
+{
+        for (const char *at = messages; *at != '\0'; at = strchr(at, '\n') + 1) {
+                const char *remedy = strstr(at, ";  remedy: ");
+                size_t len = strcspn(at, "\n");
+
+                if (remedy != NULL && remedy < at + len)
+                        len = (size_t)(remedy - at);
+                ck_assert_msg(len <= 200, "too long: %.*s", (int)len, at);
+        }
+}
+
 void
 scratch_expect_refused(const char *more, const char *words)
 {
@@ -224,5 +238,6 @@ scratch_expect_refused(const char *more, const char *words)
         (void)scratch_expect(&loaded, line, words);
         ck_assert_msg(scratch_count(&loaded) == 1, "more than one message for:\n%s\n%s", more,
                       loaded.messages);
+        expect_short(loaded.messages);
         scratch_release(&loaded);
 }

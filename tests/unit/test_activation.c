@@ -135,8 +135,8 @@ START_TEST(test_invalid_descriptors_are_named)
         expect("~not a stream socket", second_wrong[1], 2, "receiver:receiver", 0);
         expect("~not a socket", second_wrong[2], 2, "receiver:receiver", 0);
         expect("~not open", second_wrong[3], 2, "receiver:receiver", 0);
-        expect("~socket 3, 'gatepostd.socket', passed by the service manager: unknown name", three, 1,
-               "gatepostd.socket", 0);
+        expect("~socket 3, 'gatepostd.socket', passed by the service manager: its FileDescriptorName=", three,
+               1, "gatepostd.socket", 0);
         expect("~socket 5, 'admin', passed by the service manager: a second admin socket", three, 3,
                "admin:receiver:admin", 0);
 }

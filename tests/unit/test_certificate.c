@@ -135,9 +135,9 @@ static const struct {
     {NOW - 1, CERTIFICATE_UNUSABLE, 50, "not valid before 2026-11-18T11:06:40Z"},
     {NOW, CERTIFICATE_VALID, 50, NULL},
     {NOW + 20 * DAY, CERTIFICATE_VALID, 30, NULL},
-    {NOW + 20 * DAY + 1, CERTIFICATE_ENDING, 29, "expires in 29 days"},
-    {NOW + 48 * DAY + 1, CERTIFICATE_ENDING, 1, "expires in 1 day,"},
-    {NOW + 50 * DAY, CERTIFICATE_ENDING, 0, "expires in less than a day"},
+    {NOW + 20 * DAY + 1, CERTIFICATE_ENDING, 29, "expires at 2027-01-07T11:06:40Z"},
+    {NOW + 48 * DAY + 1, CERTIFICATE_ENDING, 1, "expires at"},
+    {NOW + 50 * DAY, CERTIFICATE_ENDING, 0, "expires at"},
     {NOW + 50 * DAY + 1, CERTIFICATE_UNUSABLE, -1, "expired at 2027-01-07T11:06:40Z"},
 };
 

@@ -267,20 +267,6 @@ START_TEST(test_fifo_is_refused_as_a_file)
 }
 END_TEST
 
-START_TEST(test_unknown_property_gets_a_suggestion)
-{
-        static const char *const cases[][2] = {
-            {"lingr.ms = 1\n", "linger.ms"},                   /* an alias */
-            {"boostrap.servers = k:1\n", "bootstrap.servers"}, /* an alias */
-            {"sasl.usernam = x\n", "sasl.username"},           /* has no value by default */
-            {"compression.levl = 1\n", "compression.level"},   /* of topics */
-            {"socket.keepalive.enabel = true\n", "socket.keepalive.enable"},
-        };
-
-        scratch_expect_refused(cases[_i][0], cases[_i][1]);
-}
-END_TEST
-
 START_TEST(test_unknown_property_is_refused)
 {
         scratch_expect_refused("no.such.property.anywhere = 1\n",
@@ -366,7 +352,6 @@ suite_config_kafka(void)
         tcase_add_test(tests, test_secret_property_is_recognised_by_its_suffix);
         tcase_add_loop_test(tests, test_secret_value_is_in_no_message, 0, 5);
         tcase_add_loop_test(tests, test_fifo_is_refused_as_a_file, 0, 6);
-        tcase_add_loop_test(tests, test_unknown_property_gets_a_suggestion, 0, 5);
         tcase_add_test(tests, test_unknown_property_is_refused);
         tcase_add_test(tests, test_value_rejected_by_librdkafka_is_refused_with_its_reason);
         tcase_add_loop_test(tests, test_password_may_be_inline_or_in_a_file, 0, 5);
