@@ -169,11 +169,13 @@ config_find_line(const struct config *config, const char *section, const char *n
 size_t
 config_line_of_value(const struct config *config, const char *value)
 {
+        size_t line = 0;
+
         for (size_t i = 0; i < config->ini.n; i++) {
                 if (config->ini.entries[i].name != NULL && strcmp(config->ini.entries[i].value, value) == 0)
-                        return config->ini.entries[i].line;
+                        line = config->ini.entries[i].line;
         }
-        return 0;
+        return line;
 }
 
 const char *

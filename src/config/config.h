@@ -164,7 +164,7 @@ struct config *config_load(const char *file) MUST_CHECK;
  */
 size_t config_find_line(const struct config *config, const char *section, const char *name);
 
-/* Return the first line whose value is this text, such as an address or a file, or 0. */
+/* Return the last line whose value is this text, such as an address or a file, or 0. */
 size_t config_line_of_value(const struct config *config, const char *value);
 
 /*

@@ -48,7 +48,7 @@ static int
 check_property(const char *name, const char *value, struct error *error)
 {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        char text[192];
+        char text[160];
         rd_kafka_conf_res_t set = rd_kafka_conf_set(conf, name, value, text, sizeof(text));
         const char *refused = set == RD_KAFKA_CONF_OK ? kafka_property_changed(conf) : NULL;
         int result = 0;

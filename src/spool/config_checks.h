@@ -8,7 +8,7 @@
  * config_checks_load(file, findings):
  * Read and check a configuration as config_load_reporting() does, then check on this machine what it names:
  * the certificate, the Kafka clients, the spool and the state directory. Addresses are left to
- * http/listen_check.h. Return it, or NULL if there is an error in the file. This room is the lowest that sees all
+ * http/listen_check.h. Return it, or NULL if there is an error in the file. No room below this one sees all
  * of these.
  */
 struct config *config_checks_load(const char *file, struct findings *findings) MUST_CHECK;

@@ -137,7 +137,7 @@ def test_invalid_sockets_are_refused_by_name(embedded):
         refuse(embedded, [right, connected], "receiver", "socket 4, 'receiver', passed by the service manager: not listening")
         refuse(embedded, [datagrams], "receiver", "not a stream socket")
         refuse(embedded, [file], "receiver", "not a socket")
-        refuse(embedded, [right], "gatepostd.socket", "FileDescriptorName=receiver or =admin")
+        refuse(embedded, [right], "gatepostd.socket", "its FileDescriptorName= is neither receiver nor admin")
         refuse(embedded, [right, listening()], "admin", "a second admin socket")
     router = embedded.config("router")
     router["kafka"]["bootstrap.servers"] = "127.0.0.1:9"
