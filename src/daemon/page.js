@@ -157,10 +157,10 @@
     showTable(body, rows.length === 0);
   }
 
-  const makeCount = ({ name, key, drawn }) => element("tr", { "data-row": drawn }, element("th", { scope: "row" }, ...breakable(name)),
-    element("td", {}, element("data", { "data-key": key })), element("td", { class: "rate" }), element("td", { class: "plot" }));
+  const makeCount = ({ name, key }) => element("tr", {}, element("th", { scope: "row" }, ...breakable(name)),
+    element("td", {}, element("data", { "data-key": key })));
 
-  // Rows are {name, key, value, drawn}; those that are 0 are left out. What is drawn is a rate or a level.
+  // Rows are {name, key, value}; those that are 0 are left out.
   function fillCounts(id, all) {
     const body = byId(id), rows = all.filter(({ value }) => value !== 0), names = JSON.stringify(rows.map(({ name }) => name));
     if (body.shown !== names) body.replaceChildren(...rows.map(makeCount));
@@ -173,7 +173,7 @@
     showTable(body, rows.length === 0);
   }
 
-  const countRow = (numbers, key, name, drawn = "rate") => ({ name, key, value: numbers[key], drawn });
+  const countRow = (numbers, key, name) => ({ name, key, value: numbers[key] });
   const countRows = (numbers, prefix) => Object.keys(numbers).filter((key) => key.startsWith(`${prefix}/`))
     .map((key) => countRow(numbers, key, key.slice(prefix.length + 1)));
 
@@ -253,10 +253,10 @@
     fillQuarantined(status, numbers);
     fillCounts("kinds", countRows(numbers, "event"));
     fillFacts("partitions", partitionRows(status.partitions));
-    fillCounts("work", [countRow(numbers, "lag", "lag, in records", "level"), countRow(numbers, "duplicates", "duplicates dropped"),
+    fillCounts("work", [countRow(numbers, "lag", "lag, in records"), countRow(numbers, "duplicates", "duplicates dropped"),
       countRow(numbers, "committed", "transactions committed"), countRow(numbers, "aborted", "transactions aborted"),
-      countRow(numbers, "remembered", "delivery-ids remembered", "level"),
-      ...(status.state ? [countRow(numbers, "stateFiles", "files of the state", "level"), countRow(numbers, "stateBytes", "bytes of the state", "level"),
+      countRow(numbers, "remembered", "delivery-ids remembered"),
+      ...(status.state ? [countRow(numbers, "stateFiles", "files of the state"), countRow(numbers, "stateBytes", "bytes of the state"),
         countRow(numbers, "stateErrors", "errors of the state")] : [])]);
   }
 
@@ -268,10 +268,10 @@
   function fillSpool({ spool }, numbers) {
     const { spoolingSinceSeconds, oldestSeconds, bytes, limitBytes, lostBytes, syncSeconds } = spool;
     setText(byId("spool-state"), spoolingSinceSeconds ? "deliveries go to it" : bytes ? "not empty" : "empty");
-    fillCounts("spooled", [countRow(numbers, "spool/records", "deliveries not in Kafka yet", "level"), countRow(numbers, "spool/written", "written"),
-      countRow(numbers, "spool/drained", "drained"), countRow(numbers, "spool/refused", "refused by Kafka", "level"),
-      countRow(numbers, "spool/segments", "segments", "level"), countRow(numbers, "spool/uncounted", "segments to be counted", "level"),
-      countRow(numbers, "spool/damaged", "damaged segments", "level"), countRow(numbers, "spool/lost", "deliveries lost"), ...countRows(numbers, "spoolError").map((row) => ({ ...row, name: `error: ${row.name}` }))]);
+    fillCounts("spooled", [countRow(numbers, "spool/records", "deliveries not in Kafka yet"), countRow(numbers, "spool/written", "written"),
+      countRow(numbers, "spool/drained", "drained"), countRow(numbers, "spool/refused", "refused by Kafka"),
+      countRow(numbers, "spool/segments", "segments"), countRow(numbers, "spool/uncounted", "segments to be counted"),
+      countRow(numbers, "spool/damaged", "damaged segments"), countRow(numbers, "spool/lost", "deliveries lost"), ...countRows(numbers, "spoolError").map((row) => ({ ...row, name: `error: ${row.name}` }))]);
     fillFacts("spool-facts", [["size", `${size(bytes)} of ${size(limitBytes)}`], ...(spoolingSinceSeconds ? [["in use", { text: "began ", at: spoolingSinceSeconds }]] : []),
       ...(oldestSeconds ? [["oldest", { text: "received ", at: oldestSeconds }]] : []), ...(lostBytes ? [["lost", size(lostBytes)]] : []),
       ...(syncSeconds.count ? [["disk", `half within ${time(syncSeconds.p50)}, 99 % within ${time(syncSeconds.p99)}`]] : [])].map((cells) => ({ cells })));
@@ -392,15 +392,6 @@
   const highest = (lines) => Math.max(0, ...lines.flat().map(([, value]) => value ?? 0));
   const samplesOf = (key) => history.get(key) ?? [];
 
-  function drawRow(row) {
-    const samples = samplesOf(row.querySelector("data").dataset.key), isLevel = row.dataset.row === "level";
-    const words = isLevel ? whole : plain;
-    const points = series(samples, isLevel ? level : (all, i) => rate(all, i, 0)), top = highest([points]);
-    if (!isLevel) setText(row.querySelector(".rate"), plain(rate(samples, samples.length - 1, RATE_S)));
-    draw(row.querySelector(".plot"), [points], Math.max(top, 1e-9) * 1.1,
-      `${row.cells[0].textContent}${isLevel ? "" : " a second"}, last 5 minutes: highest ${words(top)}`);
-  }
-
   // Add to a figure a number behind each name, its scale and its plot.
   function furnish(figure) {
     if (figure.plot) return;
@@ -432,11 +423,6 @@
     const title = figure.querySelector("figcaption").textContent.trim();
     draw(figure.plot, lines, top, `${title}, last 5 minutes: highest ${words(highest(lines))}; now ` +
       items.map((item, i) => `${item.firstChild.textContent.trim()} ${values[i]}`).join(", "));
-  }
-
-  function drawAll() {
-    document.querySelectorAll("tr[data-row]").forEach(drawRow);
-    document.querySelectorAll("figure:not([hidden])").forEach(drawFigure);
   }
 
   // Fetching
@@ -472,7 +458,7 @@
       document.documentElement.classList.remove("silent-page");
       remember(status, numbers);
       show(status, numbers);
-      drawAll();
+      document.querySelectorAll("figure:not([hidden])").forEach(drawFigure);
     } catch (error) {
       if (!paused) showNoAnswer(reasonOf(error));
     } finally {

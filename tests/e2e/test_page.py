@@ -313,7 +313,6 @@ def test_page_plots_traffic_and_fits_the_window(daemon, browser, size, dark, tmp
         tab.wait_for(f"{accepted} >= {before + 3}")
         tab.wait_for("[...document.querySelectorAll('figure b')].some((o) => Number(o.textContent) > 0)")
         tab.wait_for(f"{DRAWN} >= 7")
-        tab.wait_for("document.querySelectorAll('tr[data-row] path[d*=L]').length > 5")
         tab.screenshot(tmp_path / "page.png")
         assert tab.value("document.documentElement.scrollWidth") <= SIZES[size][0]
         contrast, text = tab.value(LEAST_CONTRAST)
@@ -327,7 +326,7 @@ def test_page_plots_traffic_and_fits_the_window(daemon, browser, size, dark, tmp
 def test_every_plot_and_table_has_an_accessible_name(daemon, browser):
     traffic(daemon)
     with opened(browser, daemon) as tab:
-        tab.wait_for("document.querySelectorAll('svg').length > 8")
+        tab.wait_for("document.querySelectorAll('svg').length === 3")
         labels = tab.value("[...document.querySelectorAll('svg')].map((svg) => svg.getAttribute('role') + ' ' + svg.ariaLabel)")
         assert all(re.match(r"img \S.*last 5 minutes: highest \S+", label) for label in labels), labels
         assert len(set(labels)) == len(labels)
@@ -360,7 +359,7 @@ def test_page_without_scripts_links_to_the_numbers(daemon, browser):
     with browser.open(admin_url(daemon), *SIZES["narrow"], scripts=False) as tab:
         text = tab.text
         assert "This page needs JavaScript" in text and "renewed" not in text and "Pause" not in text
-        assert "the last 5 minutes" not in text and "per s" not in text
+        assert "the last 5 minutes" not in text
         assert "/status" in text and "/metrics" in text and "gatepost status" in text
         assert tab.value("document.documentElement.scrollWidth") <= SIZES["narrow"][0]
         assert tab.value(LEAST_CONTRAST)[0] >= 4.5
