@@ -11,6 +11,7 @@
 #include "cli/daemon_status.h"
 #include "kafka/client.h"
 #include "kafka/client_error.h"
+#include "kafka/offsets.h"
 #include "kafka/outage.h"
 
 int
@@ -90,6 +91,23 @@ kafka_access_status(enum range_result result, const struct error *error)
                 break;
         }
         return command_fail(EX_OSERR, "%s", error->text);
+}
+
+int
+kafka_access_ranges(const struct config *config, const char *bootstrap, const char *topic,
+                    struct range **ranges, size_t *n)
+{
+        struct error error;
+        struct offsets *offsets = offsets_new(config, bootstrap, &error);
+        int status = 0;
+
+        *ranges = NULL;
+        if (offsets == NULL)
+                return command_fail(EX_CONFIG, "%s", error.text);
+        if (offsets_stable_ranges(offsets, topic, ranges, n, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
+                status = kafka_access_fail(offsets_is_denied(offsets), error.text);
+        offsets_free(offsets);
+        return status;
 }
 
 uint64_t

@@ -40,6 +40,14 @@ void kafka_access_advise(void);
 /* Return the exit status for a result of range_read(), after printing the reason if it failed. */
 int kafka_access_status(enum range_result result, const struct error *error);
 
+/**
+ * kafka_access_ranges(config, bootstrap, topic, ranges, n):
+ * List all that can be read of a topic now: a range for each partition, indexed by its number. The caller
+ * frees *ranges. Returns 0, or an exit status after printing the reason.
+ */
+int kafka_access_ranges(const struct config *config, const char *bootstrap, const char *topic,
+                        struct range **ranges, size_t *n) MUST_CHECK;
+
 /* Return the number of offsets in n ranges: about the number of records, since not every offset has one. */
 uint64_t kafka_access_count_offsets(const struct range *ranges, size_t n);
 

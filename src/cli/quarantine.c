@@ -1,6 +1,5 @@
 #include "cli/quarantine.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,19 +7,15 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/kafka_access.h"
 #include "kafka/message.h"
-#include "kafka/offsets.h"
 #include "model/judge.h"
 
-/* A release that was read: a marker, or the record that a release became. */
+/* A marker that was read. */
 struct quarantine_marker {
         struct release_id released;
         int64_t timestamp_ms;
-        char *key;
-        size_t key_len;
 };
 
 struct quarantine_reading {
@@ -31,91 +26,33 @@ struct quarantine_reading {
 int
 quarantine_parse_reason(const char *text, struct quarantine_query *query, struct error *error)
 {
-        const char *names[QUARANTINE_N_REASONS], *closest;
-        char list[256] = "";
+        char names[160] = "";
         size_t len = 0;
 
         for (size_t r = 0; r < QUARANTINE_N_REASONS; r++) {
-                names[r] = judge_reason_name((enum quarantine_reason)r);
-                if (strcmp(text, names[r]) == 0) {
-                        query->reason = names[r];
+                const char *name = judge_reason_name((enum quarantine_reason)r);
+
+                if (strcmp(text, name) == 0) {
+                        query->reason = name;
                         return 0;
                 }
-                len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", r == 0 ? "" : ", ", names[r]);
+                len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", r == 0 ? "" : ", ", name);
         }
-        closest = text_closest(text, names, QUARANTINE_N_REASONS);
-        if (closest != NULL)
-                return error_set(error, "unknown reason '%.64s'; did you mean %s?", text, closest);
-        return error_set(error, "unknown reason '%.64s'; the reasons are %s", text, list);
+        return error_set(error, "unknown reason '%.20s'; the reasons are %s", text, names);
 }
 
 int
 quarantine_add_id(const char *text, struct quarantine_query *query, struct error *error)
 {
         struct release_id id;
-        size_t at = 0;
 
         if (release_id_parse((struct span){text, strlen(text)}, &id) != 0)
-                return error_set(
-                    error,
-                    "'%.64s' is not an ID, which is a partition and an offset, such as 2-17; gatepost "
-                    "quarantine list shows them",
-                    text);
-        while (at < query->n_ids && release_id_compare(&query->ids[at], &id) < 0)
-                at++;
-        if (at < query->n_ids && release_id_compare(&query->ids[at], &id) == 0)
-                return 0;
+                return error_set(error,
+                                 "'%.64s' is not an ID, such as 2-17; gatepost quarantine list shows them",
+                                 text);
         query->ids = mem_resize(query->ids, query->n_ids + 1, sizeof(id));
-        memmove(query->ids + at + 1, query->ids + at, (query->n_ids - at) * sizeof(id));
-        query->ids[at] = id;
-        query->n_ids++;
+        query->ids[query->n_ids++] = id;
         return 0;
-}
-
-/* Check that a queried record can exist. Returns 0, or an exit status after printing the reason. */
-static int
-check_id(const struct quarantine *quarantine, const struct release_id *id)
-{
-        const char *topic = quarantine->config->quarantine_topic;
-        char text[RELEASE_ID_SIZE];
-        const struct range *range;
-
-        (void)release_id_format(id, text);
-        if ((size_t)id->partition >= quarantine->n_ranges)
-                return command_fail(EX_NOINPUT, "there is no record %s: the last partition of %s is %zu",
-                                    text, topic, quarantine->n_ranges - 1);
-        range = &quarantine->ranges[id->partition];
-        if (id->offset < range->from)
-                return command_fail(EX_NOINPUT,
-                                    "the record %s was deleted by retention: partition %" PRId32
-                                    " of %s now begins at offset %" PRId64,
-                                    text, id->partition, topic, range->from);
-        if (id->offset >= range->to)
-                return command_fail(EX_NOINPUT,
-                                    "there is no record %s: partition %" PRId32
-                                    " of %s ends before offset %" PRId64,
-                                    text, id->partition, topic, range->to);
-        return 0;
-}
-
-/* Find the ranges of the topic, and check that the queried IDs are in them. */
-static int
-find_ranges(struct quarantine *quarantine)
-{
-        const struct quarantine_query *query = quarantine->query;
-        struct error error;
-        struct offsets *offsets = offsets_new(quarantine->config, query->bootstrap, &error);
-        int status = 0;
-
-        if (offsets == NULL)
-                return command_fail(EX_CONFIG, "%s", error.text);
-        if (offsets_stable_ranges(offsets, quarantine->config->quarantine_topic, &quarantine->ranges,
-                                  &quarantine->n_ranges, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
-                status = kafka_access_fail(offsets_is_denied(offsets), error.text);
-        for (size_t i = 0; i < query->n_ids && status == 0; i++)
-                status = check_id(quarantine, &query->ids[i]);
-        offsets_free(offsets);
-        return status;
 }
 
 static char *
@@ -137,12 +74,6 @@ copy_key(const rd_kafka_message_t *message)
 }
 
 static int
-compare_ids(const void *a, const void *b)
-{
-        return release_id_compare(a, b);
-}
-
-static int
 has_reason(const rd_kafka_message_t *message, const char *name)
 {
         struct span reason = message_header(message, RECORD_REASON);
@@ -154,16 +85,19 @@ static int
 is_queried(const struct quarantine_query *query, const rd_kafka_message_t *message,
            const struct release_id *id)
 {
+        for (size_t i = 0; i < query->n_ids; i++) {
+                if (release_id_compare(&query->ids[i], id) == 0)
+                        return 1;
+        }
         if (query->n_ids > 0)
-                return bsearch(id, query->ids, query->n_ids, sizeof(*id), compare_ids) != NULL;
+                return 0;
         if (query->reason != NULL && !has_reason(message, query->reason))
                 return 0;
         return message_timestamp_ms(message) >= query->since_ms;
 }
 
 static void
-add_record(struct quarantine_reading *reading, const rd_kafka_message_t *message, const struct release_id *id,
-           const struct release_id *came_of)
+add_record(struct quarantine_reading *reading, const rd_kafka_message_t *message, const struct release_id *id)
 {
         struct quarantine *quarantine = reading->quarantine;
         const char *stub = judge_reason_name(QUARANTINE_UNPUBLISHABLE);
@@ -186,19 +120,19 @@ add_record(struct quarantine_reading *reading, const rd_kafka_message_t *message
                                        .reason = copy_header(message, RECORD_REASON),
                                        .detail = copy_header(message, RECORD_DETAIL),
                                        .delivery = place,
-                                       .came_of = *came_of,
                                        .is_stub = message->len == 0 && has_reason(message, stub)};
 }
 
 static void
-add_marker(struct quarantine *quarantine, const rd_kafka_message_t *message,
-           const struct release_id *released)
+add_marker(struct quarantine *quarantine, const rd_kafka_message_t *message)
 {
+        struct quarantine_marker marker = {.timestamp_ms = message_timestamp_ms(message)};
+
+        if (release_id_parse(message_header(message, RECORD_RELEASED), &marker.released) != 0)
+                return;
         quarantine->markers =
             mem_resize(quarantine->markers, quarantine->n_markers + 1, sizeof(*quarantine->markers));
-        quarantine->markers[quarantine->n_markers++] =
-            (struct quarantine_marker){*released, message_timestamp_ms(message), copy_key(message),
-                                       message->key_len};
+        quarantine->markers[quarantine->n_markers++] = marker;
 }
 
 static enum range_answer
@@ -206,15 +140,13 @@ on_record(const rd_kafka_message_t *message, size_t index, struct error *error, 
 {
         struct quarantine_reading *reading = arg;
         struct quarantine *quarantine = reading->quarantine;
-        struct release_id id = {message->partition, message->offset}, came_of;
+        struct release_id id = {message->partition, message->offset};
 
         (void)index, (void)error;
-        if (release_id_parse(message_header(message, RECORD_RELEASED), &came_of) == 0)
-                add_marker(quarantine, message, &came_of);
-        else
-                came_of = (struct release_id){-1, -1};
-        if (!message_is_marker(message) && is_queried(quarantine->query, message, &id))
-                add_record(reading, message, &id, &came_of);
+        if (message_is_marker(message))
+                add_marker(quarantine, message);
+        else if (is_queried(quarantine->query, message, &id))
+                add_record(reading, message, &id);
         return RANGE_GO_ON;
 }
 
@@ -235,17 +167,14 @@ find_record(const struct quarantine *quarantine, const struct release_id *id)
                    : bsearch(&sought, quarantine->records, quarantine->n, sizeof(sought), compare_records);
 }
 
-/* What names a record as released must have its key, too: a topic that was recreated has its IDs again. */
 static void
 apply_markers(struct quarantine *quarantine)
 {
         for (size_t i = 0; i < quarantine->n_markers; i++) {
-                const struct quarantine_marker *marker = &quarantine->markers[i];
-                struct quarantine_record *record = find_record(quarantine, &marker->released);
+                struct quarantine_record *record = find_record(quarantine, &quarantine->markers[i].released);
 
-                if (record != NULL && record->key_len == marker->key_len &&
-                    memcmp(record->key, marker->key, marker->key_len) == 0)
-                        record->released_ms = marker->timestamp_ms;
+                if (record != NULL)
+                        record->released_ms = quarantine->markers[i].timestamp_ms;
         }
 }
 
@@ -260,7 +189,8 @@ check_found(const struct quarantine *quarantine)
 
         for (size_t i = 0; i < query->n_ids; i++) {
                 if (find_record(quarantine, &query->ids[i]) == NULL)
-                        return command_fail(EX_NOINPUT, "there is no record %s in quarantine",
+                        return command_fail(EX_NOINPUT,
+                                            "there is no record %s in quarantine, or retention deleted it",
                                             release_id_format(&query->ids[i], text));
         }
         return 0;
@@ -275,7 +205,8 @@ quarantine_load(struct quarantine *quarantine, const struct config *config, stru
 
         *quarantine = (struct quarantine){.config = config, .query = query};
         if (status == 0)
-                status = find_ranges(quarantine);
+                status = kafka_access_ranges(config, query->bootstrap, config->quarantine_topic,
+                                             &quarantine->ranges, &quarantine->n_ranges);
         if (status != 0)
                 return status;
         kafka_access_announce("quarantine", quarantine->ranges, quarantine->n_ranges);
@@ -299,8 +230,6 @@ quarantine_clear(struct quarantine *quarantine)
                 free(quarantine->records[i].reason);
                 free(quarantine->records[i].detail);
         }
-        for (size_t i = 0; i < quarantine->n_markers; i++)
-                free(quarantine->markers[i].key);
         free(quarantine->records);
         free(quarantine->markers);
         free(quarantine->ranges);
@@ -315,20 +244,12 @@ put_text(struct json_writer *json, const char *name, const char *text)
                 json_bytes(json, name, text, strlen(text));
 }
 
-static void
-put_id(struct json_writer *json, const char *name, const struct release_id *id)
-{
-        char text[RELEASE_ID_SIZE];
-
-        json_member(json, name, id->partition < 0 ? NULL : release_id_format(id, text));
-}
-
 void
 quarantine_put_members(struct json_writer *json, const struct quarantine_record *record)
 {
-        char when[CLOCK_RFC3339_SIZE];
+        char id[RELEASE_ID_SIZE], when[CLOCK_RFC3339_SIZE];
 
-        put_id(json, "id", &record->id);
+        json_member(json, "id", release_id_format(&record->id, id));
         json_member(json, "timestamp", clock_format_ms(record->timestamp_ms, when));
         put_text(json, "reason", record->reason);
         put_text(json, "detail", record->detail);
@@ -345,5 +266,4 @@ quarantine_put_members(struct json_writer *json, const struct quarantine_record 
         json_flag(json, "released", record->released_ms != 0);
         json_member(json, "releasedAt",
                     record->released_ms == 0 ? NULL : clock_format_ms(record->released_ms, when));
-        put_id(json, "cameOf", &record->came_of);
 }

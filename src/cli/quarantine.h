@@ -14,8 +14,7 @@
 
 /*
  * The records of quarantine that a `gatepost quarantine` command works on: a snapshot, without bodies, from
- * one pass over the topic. A release leaves a marker there (release_writer.h), so that pass also tells which
- * records were released.
+ * one pass over the topic. A release leaves a marker there, so that pass also tells which were released.
  */
 
 /* A record of quarantine. Header values may hold any bytes; a missing header is NULL. */
@@ -28,7 +27,6 @@ struct quarantine_record {
         char *reason;
         char *detail;
         struct release_id delivery; /* its place in `deliveries`; partition -1: not named */
-        struct release_id came_of;  /* the record whose release this is; partition -1: none */
         int is_stub;                /* Kafka refused the body, which only the delivery has */
         int64_t released_ms;        /* when it was released; 0: it was not */
 };
@@ -41,11 +39,11 @@ struct quarantine_query {
         const char *bootstrap;  /* NULL: the configured brokers */
         const char *reason;     /* NULL: any reason */
         int64_t since_ms;       /* or QUARANTINE_FROM_BEGINNING */
-        struct release_id *ids; /* only these, if there are any; sorted */
+        struct release_id *ids; /* only these, if there are any */
         size_t n_ids;
 };
 
-struct quarantine_marker; /* a release that was read */
+struct quarantine_marker;
 
 struct quarantine {
         const struct config *config;
@@ -75,23 +73,10 @@ int quarantine_load(struct quarantine *quarantine, const struct config *config,
                     struct quarantine_query *query) MUST_CHECK;
 void quarantine_clear(struct quarantine *quarantine);
 
-/* Process the body of a record, the value of a message: its own or, of a stub, that of its delivery. */
-typedef enum range_answer quarantine_body(const rd_kafka_message_t *message,
-                                          const struct quarantine_record *record, struct error *error,
-                                          void *arg);
-
-/**
- * quarantine_read_bodies(quarantine, records, n, on_body, arg):
- * Read the bodies of n records that are still in Kafka, in any order. Returns 0, or an exit status after
- * printing the reason.
- */
-int quarantine_read_bodies(const struct quarantine *quarantine, const struct quarantine_record **records,
-                           size_t n, quarantine_body *on_body, void *arg) MUST_CHECK;
-
 /**
  * quarantine_put_members(json, record):
  * Add the members of a record to an open JSON object: id, timestamp, reason, detail, source, deliveryId,
- * delivery, released, releasedAt, cameOf.
+ * delivery, released, releasedAt.
  */
 void quarantine_put_members(struct json_writer *json, const struct quarantine_record *record);
 

@@ -1,151 +1,142 @@
+#include "cli/quarantine_bodies.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
 #include "cli/kafka_access.h"
-#include "cli/quarantine.h"
-#include "kafka/offsets.h"
-
-/* Reads the bodies of records of quarantine, from quarantine or, of stubs, from `deliveries`. */
 
 struct body_reading {
-        const struct quarantine_record **sought; /* sorted by the places of their bodies */
-        size_t n;
+        const struct quarantine *quarantine;
+        const struct quarantine_record *stub; /* the one whose delivery is read */
         quarantine_body *on_body;
         void *arg;
 };
 
-static const struct release_id *
-place_of(const struct quarantine_record *record)
-{
-        return record->is_stub ? &record->delivery : &record->id;
-}
-
 static int
-compare_places(const void *a, const void *b)
+compare_id(const void *id, const void *record)
 {
-        const struct quarantine_record *one = *(const struct quarantine_record *const *)a,
-                                       *other = *(const struct quarantine_record *const *)b;
-
-        return release_id_compare(place_of(one), place_of(other));
-}
-
-/* Return the index of the first record whose body is at a place or after it. */
-static size_t
-find_first(const struct body_reading *reading, const struct release_id *place)
-{
-        size_t low = 0, high = reading->n;
-
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (release_id_compare(place_of(reading->sought[middle]), place) < 0)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low;
-}
-
-/* The place of a stub's delivery may have another record, after `deliveries` was recreated. */
-static int
-is_same_delivery(const struct quarantine_record *record, const rd_kafka_message_t *message)
-{
-        return record->key_len == message->key_len &&
-               (record->key_len == 0 || memcmp(record->key, message->key, record->key_len) == 0);
+        return release_id_compare(id, &((const struct quarantine_record *)record)->id);
 }
 
 static enum range_answer
-on_message(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
+on_record(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
         const struct body_reading *reading = arg;
-        struct release_id place = {message->partition, message->offset};
-        enum range_answer answer = RANGE_GO_ON;
+        const struct quarantine *quarantine = reading->quarantine;
+        const struct release_id id = {message->partition, message->offset};
+        const struct quarantine_record *record =
+            bsearch(&id, quarantine->records, quarantine->n, sizeof(*record), compare_id);
 
         (void)index;
-        for (size_t i = find_first(reading, &place);
-             i < reading->n && answer == RANGE_GO_ON &&
-             release_id_compare(place_of(reading->sought[i]), &place) == 0;
-             i++) {
-                if (is_same_delivery(reading->sought[i], message))
-                        answer = reading->on_body(message, reading->sought[i], error, reading->arg);
-        }
-        return answer;
+        if (record == NULL || record->is_stub)
+                return RANGE_GO_ON;
+        return reading->on_body(message, record, error, reading->arg);
 }
 
-/*
- * Find for each partition of the topic the range from the first sought body to the last, as far as it is
- * still there. Returns 0, or an exit status after printing the reason.
- */
-static int
-find_ranges(const struct body_reading *reading, const struct quarantine *quarantine, const char *topic,
-            struct range **ranges, size_t *n)
+/* The place of a stub's delivery may have another record, after `deliveries` was recreated. */
+static enum range_answer
+on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error, void *arg)
 {
+        const struct body_reading *reading = arg;
+        const struct quarantine_record *stub = reading->stub;
+
+        (void)index;
+        if (stub->key_len != message->key_len || memcmp(stub->key, message->key, stub->key_len) != 0)
+                return RANGE_ENOUGH;
+        return reading->on_body(message, stub, error, reading->arg);
+}
+
+static int
+read_ranges(struct body_reading *reading, struct range *ranges, size_t n, range_record *on_message)
+{
+        const struct quarantine *quarantine = reading->quarantine;
         struct error error;
-        struct offsets *offsets = offsets_new(quarantine->config, quarantine->query->bootstrap, &error);
-        size_t i = 0;
-        int status = 0;
 
-        *ranges = NULL;
-        *n = 0;
-        if (offsets == NULL)
-                return command_fail(EX_CONFIG, "%s", error.text);
-        if (offsets_stable_ranges(offsets, topic, ranges, n, KAFKA_ACCESS_TIMEOUT_MS, &error) != 0)
-                status = kafka_access_fail(offsets_is_denied(offsets), error.text);
-        for (size_t p = 0; p < *n; p++) {
-                struct range *range = &(*ranges)[p];
-                int64_t first = INT64_MAX, last = -1;
+        return kafka_access_status(range_read(quarantine->config, quarantine->query->bootstrap, ranges, n,
+                                              on_message, reading, &error),
+                                   &error);
+}
 
-                for (; i < reading->n && (size_t)place_of(reading->sought[i])->partition == p; i++) {
-                        last = place_of(reading->sought[i])->offset;
-                        first = first == INT64_MAX ? last : first;
-                }
-                range->from = first > range->from ? first : range->from;
-                range->to = last + 1 < range->to ? last + 1 : range->to;
+/* Read each partition of quarantine from its first record that has a body to the last one. */
+static int
+read_quarantine(struct body_reading *reading)
+{
+        const struct quarantine *quarantine = reading->quarantine;
+        struct range *ranges = mem_alloc(quarantine->n_ranges * sizeof(*ranges));
+        int status;
+
+        for (size_t p = 0; p < quarantine->n_ranges; p++) {
+                ranges[p] = quarantine->ranges[p];
+                ranges[p].to = ranges[p].from;
         }
-        offsets_free(offsets);
+        for (size_t i = 0; i < quarantine->n; i++) {
+                const struct release_id *id = &quarantine->records[i].id;
+                struct range *range = &ranges[id->partition];
+
+                if (quarantine->records[i].is_stub)
+                        continue;
+                if (range->to == range->from)
+                        range->from = id->offset;
+                range->to = id->offset + 1;
+        }
+        status = read_ranges(reading, ranges, quarantine->n_ranges, on_record);
+        free(ranges);
         return status;
 }
 
-/* Move the records that are stubs, or are not, and name the place of their bodies, to reading->sought. */
-static void
-select_kind(struct body_reading *reading, const struct quarantine_record **records, size_t n, int are_stubs)
+/* Read the deliveries of stubs one by one: there are few. */
+static int
+read_deliveries(struct body_reading *reading, const struct range *deliveries, size_t n)
 {
-        reading->n = 0;
-        for (size_t i = 0; i < n; i++) {
-                if (!records[i]->is_stub == !are_stubs && place_of(records[i])->partition >= 0)
-                        reading->sought[reading->n++] = records[i];
+        int status = 0;
+
+        for (size_t i = 0; i < reading->quarantine->n && status == 0; i++) {
+                const struct quarantine_record *record = &reading->quarantine->records[i];
+                const struct release_id *place = &record->delivery;
+                struct range range;
+
+                if (!record->is_stub || record->key_len == 0 || place->partition < 0 ||
+                    (size_t)place->partition >= n)
+                        continue;
+                range = deliveries[place->partition];
+                if (place->offset < range.from || place->offset >= range.to)
+                        continue;
+                range.from = place->offset;
+                range.to = place->offset + 1;
+                reading->stub = record;
+                status = read_ranges(reading, &range, 1, on_delivery);
         }
-        if (reading->n > 0)
-                qsort(reading->sought, reading->n, sizeof(*reading->sought), compare_places);
+        return status;
+}
+
+static int
+read_stubs(struct body_reading *reading)
+{
+        const struct quarantine *quarantine = reading->quarantine;
+        struct range *deliveries;
+        size_t n;
+        int status = kafka_access_ranges(quarantine->config, quarantine->query->bootstrap,
+                                         quarantine->config->deliveries_topic, &deliveries, &n);
+
+        if (status == 0)
+                status = read_deliveries(reading, deliveries, n);
+        free(deliveries);
+        return status;
 }
 
 int
-quarantine_read_bodies(const struct quarantine *quarantine, const struct quarantine_record **records,
-                       size_t n, quarantine_body *on_body, void *arg)
+quarantine_bodies_read(const struct quarantine *quarantine, quarantine_body *on_body, void *arg)
 {
-        const struct config *config = quarantine->config;
-        struct body_reading reading = {mem_alloc((n + 1) * sizeof(*reading.sought)), 0, on_body, arg};
+        struct body_reading reading = {.quarantine = quarantine, .on_body = on_body, .arg = arg};
+        size_t n_stubs = 0;
         int status = 0;
 
-        for (int are_stubs = 0; are_stubs < 2 && status == 0; are_stubs++) {
-                const char *topic = are_stubs ? config->deliveries_topic : config->quarantine_topic;
-                struct range *ranges;
-                struct error error;
-                size_t n_ranges;
-
-                select_kind(&reading, records, n, are_stubs);
-                if (reading.n == 0)
-                        continue;
-                status = find_ranges(&reading, quarantine, topic, &ranges, &n_ranges);
-                if (status == 0)
-                        status = kafka_access_status(range_read(config, quarantine->query->bootstrap, ranges,
-                                                                n_ranges, on_message, &reading, &error),
-                                                     &error);
-                free(ranges);
-        }
-        free(reading.sought);
+        for (size_t i = 0; i < quarantine->n; i++)
+                n_stubs += quarantine->records[i].is_stub != 0;
+        if (n_stubs < quarantine->n)
+                status = read_quarantine(&reading);
+        if (n_stubs > 0 && status == 0)
+                status = read_stubs(&reading);
         return status;
 }

@@ -11,8 +11,10 @@
 #include "base/text.h"
 #include "cli/kafka_access.h"
 #include "cli/quarantine.h"
-#include "cli/release_forecast.h"
+#include "cli/quarantine_bodies.h"
 #include "cli/release_writer.h"
+#include "kafka/message.h"
+#include "model/judge.h"
 
 static struct {
         struct quarantine_query query;
@@ -40,19 +42,20 @@ static const char *const outcome_names[RELEASE_N_OUTCOMES] = {
 /* A record to release. */
 struct quarantine_release {
         const struct quarantine_record *record;
+        struct release_work *work;
         enum release_outcome outcome;
-        char *reason; /* why it was refused or failed, or NULL */
-        struct release_forecast forecast;
+        const char *topic; /* in a dry run: the topic of its event; NULL: none */
+        char *why;         /* why it was refused or failed, or would be quarantined again; or NULL */
 };
 
 /* The command at work. */
 struct release_work {
         const struct quarantine *quarantine;
         struct quarantine_release *releases; /* in the order of the records */
-        struct release_forecaster *forecaster;
-        struct release_writer *writer;    /* NULL in a dry run */
-        struct quarantine_release **open; /* the releases in the open transaction */
-        size_t n_open;
+        struct release_writer *writer;       /* NULL in a dry run */
+        struct judge *judge;                 /* of a dry run */
+        const struct event_rules **rules;    /* of the judge */
+        int is_denied;
 };
 
 static void PRINTF_LIKE(3, 4)
@@ -61,9 +64,9 @@ static void PRINTF_LIKE(3, 4)
         va_list values;
 
         va_start(values, format);
-        free(release->reason);
+        free(release->why);
         release->outcome = outcome;
-        release->reason = mem_vprintf(format, values);
+        release->why = mem_vprintf(format, values);
         va_end(values);
 }
 
@@ -72,31 +75,20 @@ static void
 print_text(const struct quarantine_release *release)
 {
         const struct quarantine_record *record = release->record;
-        const char *reason = record->reason == NULL ? "no reason" : record->reason;
+        const char *reason = record->reason == NULL ? "quarantined" : record->reason;
         char id[RELEASE_ID_SIZE];
 
-        printf("%s ", release_id_format(&record->id, id));
-        switch (release->outcome) {
-        case RELEASE_POSSIBLE:
-        case RELEASE_MADE:
-                printf("%s", release->outcome == RELEASE_MADE ? "released" : "would be released");
-                release_forecast_print(&release->forecast);
-                fputs("; it was ", stdout);
-                text_print(stdout, reason, strlen(reason));
-                fputs(", delivery-id ", stdout);
-                text_print(stdout, record->key, record->key_len);
-                if (release_forecast_may_repeat(reason))
-                        fputs("; its event may have been published before: see the reason in "
-                              "gatepost-consumers(7)",
-                              stdout);
-                break;
-        case RELEASE_MADE_BEFORE:
-                printf("was released before");
-                break;
-        default:
-                printf("not released: %s", release->reason == NULL ? "interrupted" : release->reason);
-                break;
+        printf("%s %s", release_id_format(&record->id, id), outcome_names[release->outcome]);
+        if (release->topic != NULL)
+                printf(" to %s", release->topic);
+        if (release->why != NULL) {
+                fputs(": ", stdout);
+                text_print(stdout, release->why, strlen(release->why));
         }
+        fputs(", was ", stdout);
+        text_print(stdout, reason, strlen(reason));
+        fputs(", delivery-id ", stdout);
+        text_print(stdout, record->key, record->key_len);
         putchar('\n');
 }
 
@@ -112,8 +104,11 @@ print_json(const struct release_work *work)
                 json_open_object(json, NULL);
                 quarantine_put_members(json, release->record);
                 json_member(json, "outcome", outcome_names[release->outcome]);
-                json_member(json, "why", release->reason);
-                release_forecast_put_json(json, &release->forecast);
+                json_member(json, "topic", release->topic);
+                if (release->why == NULL)
+                        json_null(json, "why");
+                else
+                        json_bytes(json, "why", release->why, strlen(release->why));
                 json_close_object(json);
         }
         json_close_array(json);
@@ -136,62 +131,86 @@ print_summary(const struct release_work *work)
                         counts[RELEASE_MADE] + counts[RELEASE_POSSIBLE],
                         args.is_dry_run ? "would be released" : "released", counts[RELEASE_MADE_BEFORE],
                         n_failed + counts[RELEASE_REFUSED]);
+        if (work->is_denied) {
+                kafka_access_advise();
+                return EX_NOPERM;
+        }
         if (n_failed > 0)
                 return EX_TEMPFAIL;
         return counts[RELEASE_REFUSED] > 0 ? EX_DATAERR : 0;
 }
 
-/* Commit the open transaction, and settle the releases in it. */
 static void
-commit(struct release_work *work)
+on_written(const char *failure, int is_denied, void *arg)
 {
-        struct error error;
-        int result = work->writer == NULL ? 0 : release_writer_commit(work->writer, &error);
+        struct quarantine_release *release = arg;
 
-        for (size_t i = 0; i < work->n_open; i++) {
-                if (result == 0)
-                        work->open[i]->outcome = RELEASE_MADE;
-                else
-                        settle(work->open[i], RELEASE_FAILED, "%s", error.text);
-        }
-        work->n_open = 0;
+        release->work->is_denied |= is_denied;
+        if (failure != NULL)
+                settle(release, RELEASE_FAILED, "%s", failure);
+        else
+                release->outcome = RELEASE_MADE;
 }
 
-/* Release a record, whose body and headers are those of a message. */
+/* Find out where the event would be published by this configuration. Returns 0, or -1 if memory fails. */
+static int
+judge_release(struct quarantine_release *release, const rd_kafka_message_t *message)
+{
+        struct verdict verdict = {.action = VERDICT_QUARANTINE, .reason = QUARANTINE_UNKNOWN_SOURCE};
+        struct release_work *work = release->work;
+        struct record record;
+
+        message_record(message, &record);
+        if (config_find_source(work->quarantine->config, record.source.data, record.source.len) != NULL &&
+            judge_decide_body(work->judge, &record, &verdict) != 0)
+                return -1;
+        release->outcome = RELEASE_POSSIBLE;
+        if (verdict.action == VERDICT_PUBLISH)
+                release->topic = verdict.topic->topic;
+        else if (verdict.action == VERDICT_QUARANTINE)
+                settle(release, RELEASE_POSSIBLE, "the router would quarantine it again as %s",
+                       judge_reason_name(verdict.reason));
+        return 0;
+}
+
 static enum range_answer
 on_body(const rd_kafka_message_t *message, const struct quarantine_record *record, struct error *error,
         void *arg)
 {
         struct release_work *work = arg;
-        const struct config *config = work->quarantine->config;
         struct quarantine_release *release = &work->releases[record - work->quarantine->records];
-        char signature[RELEASE_FORECAST_SIGNATURE_SIZE];
-        struct error failure;
 
-        if (message->len > config->max_body) {
-                settle(release, RELEASE_REFUSED,
-                       "its body has %zu bytes, but max_body in [receiver] of this configuration is %zu: "
-                       "raise it, "
-                       "or use the receiver's configuration",
-                       message->len, config->max_body);
+        if (release->outcome != RELEASE_PENDING)
                 return RANGE_GO_ON;
-        }
-        if (release_forecast_make(work->forecaster, message, &record->id, signature, &release->forecast) !=
-            0) {
-                (void)error_set_openssl(error, "the record cannot be evaluated");
+        if (args.is_dry_run && judge_release(release, message) != 0) {
+                (void)error_set(error, "out of memory");
                 return RANGE_FAIL;
         }
-        release->outcome = RELEASE_POSSIBLE;
-        if (work->writer == NULL)
-                return RANGE_GO_ON;
-        if (release_writer_add(work->writer, message, &(struct release_headers){record->id, signature},
-                               &failure) != 0)
-                settle(release, RELEASE_FAILED, "%s", failure.text);
-        else
-                work->open[work->n_open++] = release;
-        if (release_writer_is_full(work->writer))
-                commit(work);
+        if (!args.is_dry_run && release_writer_add(work->writer, message, &record->id, release, error) != 0)
+                return RANGE_FAIL;
         return RANGE_GO_ON;
+}
+
+/* Decide what needs no body. Returns the number of records that are left to release. */
+static size_t
+sort_out(struct release_work *work)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < work->quarantine->n; i++) {
+                struct quarantine_release *release = &work->releases[i];
+
+                release->record = &work->quarantine->records[i];
+                release->work = work;
+                if (release->record->released_ms != 0)
+                        release->outcome = RELEASE_MADE_BEFORE;
+                else if (release->record->key_len == 0)
+                        settle(release, RELEASE_REFUSED,
+                               "the router would quarantine it again: it has no delivery-id");
+                else
+                        n++;
+        }
+        return n;
 }
 
 /* Release the records that were not released before. Returns 0, or an exit status after printing why. */
@@ -199,35 +218,22 @@ static int
 release_pending(struct release_work *work)
 {
         const struct quarantine *quarantine = work->quarantine;
-        const struct quarantine_record **records = mem_alloc((quarantine->n + 1) * sizeof(*records));
-        size_t n = 0;
         int status;
 
-        for (size_t i = 0; i < quarantine->n; i++) {
+        if (sort_out(work) == 0)
+                return 0;
+        command_note_routers(quarantine->config);
+        status = quarantine_bodies_read(quarantine, on_body, work);
+        if (work->writer != NULL)
+                release_writer_finish(work->writer);
+        for (size_t i = 0; i < quarantine->n && status == 0; i++) {
                 struct quarantine_release *release = &work->releases[i];
-
-                release->record = &quarantine->records[i];
-                if (release->record->released_ms != 0)
-                        release->outcome = RELEASE_MADE_BEFORE;
-                else if (release->record->key_len == 0)
-                        settle(release, RELEASE_REFUSED,
-                               "the router would quarantine it again: it has no delivery-id");
-                else
-                        records[n++] = release->record;
-        }
-        if (n > 0)
-                command_note_routers(quarantine->config);
-        status = quarantine_read_bodies(quarantine, records, n, on_body, work);
-        commit(work);
-        for (size_t i = 0; i < n && status == 0; i++) {
-                struct quarantine_release *release = &work->releases[records[i] - quarantine->records];
 
                 if (release->outcome == RELEASE_PENDING)
                         settle(release, RELEASE_REFUSED, "%s",
-                               records[i]->is_stub ? "only its delivery had the body, and was deleted"
-                                                   : "it was deleted from quarantine");
+                               release->record->is_stub ? "only its delivery had the body, and was deleted"
+                                                        : "it was deleted from quarantine");
         }
-        free(records);
         return status;
 }
 
@@ -235,45 +241,48 @@ release_pending(struct release_work *work)
 static int
 open_work(struct release_work *work)
 {
-        const struct quarantine *quarantine = work->quarantine;
+        const struct config *config = work->quarantine->config;
         struct error error;
 
-        work->forecaster = release_forecaster_new(quarantine->config, &error);
-        if (work->forecaster == NULL)
-                return command_fail(EX_OSERR, "%s", error.text);
-        if (args.is_dry_run)
-                return 0;
-        work->writer = release_writer_new(quarantine->config, quarantine->query->bootstrap, &error);
-        return work->writer == NULL ? command_fail(EX_CONFIG, "%s", error.text) : 0;
+        if (!args.is_dry_run) {
+                work->writer =
+                    release_writer_new(config, work->quarantine->query->bootstrap, on_written, &error);
+                return work->writer == NULL ? command_fail(EX_CONFIG, "%s", error.text) : 0;
+        }
+        work->rules = mem_alloc((config->n_sources + 1) * sizeof(const struct event_rules *));
+        for (size_t i = 0; i < config->n_sources; i++)
+                work->rules[i] = &config->sources[i].rules;
+        work->judge = judge_new(work->rules, config->n_sources, config->topics, NULL);
+        return work->judge == NULL ? command_fail(EX_OSERR, "out of memory") : 0;
+}
+
+static void
+close_work(struct release_work *work)
+{
+        release_writer_free(work->writer);
+        judge_free(work->judge);
+        free(work->rules);
+        for (size_t i = 0; i < work->quarantine->n; i++)
+                free(work->releases[i].why);
+        free(work->releases);
 }
 
 static int
 release_all(const struct quarantine *quarantine)
 {
         struct release_work work = {.quarantine = quarantine,
-                                    .releases = mem_alloc((quarantine->n + 1) * sizeof(*work.releases)),
-                                    .open = mem_alloc((quarantine->n + 1) * sizeof(*work.open))};
-        int status = open_work(&work), summary;
+                                    .releases = mem_alloc((quarantine->n + 1) * sizeof(*work.releases))};
+        int status = open_work(&work), summary = 0;
 
-        if (status == 0)
+        if (status == 0) {
                 status = release_pending(&work);
-        for (size_t i = 0; i < quarantine->n && !args.as_json && status == 0; i++)
-                print_text(&work.releases[i]);
-        if (args.as_json && status == 0)
-                print_json(&work);
-        if (status == 0 && work.writer != NULL && release_writer_is_denied(work.writer)) {
-                kafka_access_advise();
-                status = EX_NOPERM;
+                for (size_t i = 0; i < quarantine->n && !args.as_json; i++)
+                        print_text(&work.releases[i]);
+                if (args.as_json)
+                        print_json(&work);
+                summary = print_summary(&work);
         }
-        summary = print_summary(&work);
-        release_writer_free(work.writer);
-        release_forecaster_free(work.forecaster);
-        for (size_t i = 0; i < quarantine->n; i++) {
-                free(work.releases[i].reason);
-                release_forecast_clear(&work.releases[i].forecast);
-        }
-        free(work.open);
-        free(work.releases);
+        close_work(&work);
         return status != 0 ? status : summary;
 }
 

@@ -9,42 +9,32 @@
 #include "model/release.h"
 
 /*
- * Appends releases. A release is a delivery in `deliveries` and a marker in `quarantine`, both in one
- * transaction: the marker has the key of the record, no value, and in gatepost-released the record's ID. The
- * transactional.id is `<prefix>.release-<random>`, so that commands that run at once do not fence each other.
+ * Appends releases: first a delivery to `deliveries` and, when Kafka has acknowledged it, a marker to
+ * `quarantine`, in the partition of the record. The marker has the key of the record, no value, and in
+ * gatepost-released the record's ID. If the command dies between the two, the record counts as unreleased;
+ * the router drops what is then released again, because it has the same identity.
  */
 struct release_writer;
 
+/* Called once for each release; failure is NULL when Kafka has acknowledged the delivery and the marker. */
+typedef void release_written(const char *failure, int is_denied, void *arg);
+
 /* Returns NULL with the reason. */
 struct release_writer *release_writer_new(const struct config *config, const char *bootstrap,
-                                          struct error *error) MUST_CHECK;
+                                          release_written *on_written, struct error *error) MUST_CHECK;
+
+/* Free the writer, after release_writer_finish(). */
 void release_writer_free(struct release_writer *writer);
 
-/* What a release has beside the bytes of the record. */
-struct release_headers {
-        struct release_id id;
-        const char *signature; /* empty: its source is not configured */
-};
-
 /**
- * release_writer_add(writer, message, headers, error):
- * Add a release to the open transaction; begin one if there is none. The body is that of the message. Returns
- * 0, or -1 with the reason.
+ * release_writer_add(writer, message, id, arg, error):
+ * Release the record with this ID, whose body and headers are those of a message; on_written is called with
+ * arg. Blocks while too many are on their way. Returns 0, or -1 when OpenSSL fails.
  */
 int release_writer_add(struct release_writer *writer, const rd_kafka_message_t *message,
-                       const struct release_headers *headers, struct error *error) MUST_CHECK;
+                       const struct release_id *id, void *arg, struct error *error) MUST_CHECK;
 
-/* Return whether the transaction has grown so large that it should be committed. */
-int release_writer_is_full(const struct release_writer *writer);
-
-/**
- * release_writer_commit(writer, error):
- * Commit the open transaction, if there is one. Returns 0 when all in-sync replicas have its releases, or -1
- * with the reason: none of them was made, or the outcome is unknown, and the markers tell it.
- */
-int release_writer_commit(struct release_writer *writer, struct error *error) MUST_CHECK;
-
-/* Return whether the account lacks a permission. */
-int release_writer_is_denied(const struct release_writer *writer);
+/* Wait until on_written was called for all releases. */
+void release_writer_finish(struct release_writer *writer);
 
 #endif

@@ -9,9 +9,6 @@
 #include "base/text.h"
 #include "kafka/message.h"
 
-/* Of a hex dump. */
-#define BYTES_PER_LINE 16
-
 static char *
 format_timestamp(const rd_kafka_message_t *message, char text[CLOCK_RFC3339_SIZE])
 {
@@ -70,22 +67,6 @@ is_text(const char *body, size_t len)
         return 1;
 }
 
-static void
-dump_line(const unsigned char *bytes, size_t at, size_t n)
-{
-        printf("%08zx ", at);
-        for (size_t i = 0; i < BYTES_PER_LINE; i++) {
-                if (i < n)
-                        printf("%s%02x", i == BYTES_PER_LINE / 2 ? "  " : " ", bytes[i]);
-                else
-                        printf("%s", i == BYTES_PER_LINE / 2 ? "    " : "   ");
-        }
-        printf("  |");
-        for (size_t i = 0; i < n; i++)
-                putchar(bytes[i] >= 0x20 && bytes[i] < 0x7f ? bytes[i] : '.');
-        printf("|\n");
-}
-
 void
 show_record_body(const char *body, size_t len)
 {
@@ -93,13 +74,12 @@ show_record_body(const char *body, size_t len)
                 return;
         if (is_text(body, len)) {
                 (void)fwrite(body, 1, len, stdout);
-                if (body[len - 1] != '\n')
-                        putchar('\n');
-                return;
+                if (body[len - 1] == '\n')
+                        return;
+        } else {
+                text_print(stdout, body, len);
         }
-        for (size_t at = 0; at < len; at += BYTES_PER_LINE)
-                dump_line((const unsigned char *)body + at, at,
-                          len - at < BYTES_PER_LINE ? len - at : BYTES_PER_LINE);
+        putchar('\n');
 }
 
 static void
@@ -119,11 +99,10 @@ put_headers(struct json_writer *json, const rd_kafka_message_t *message)
 }
 
 void
-show_record_members(struct json_writer *json, const rd_kafka_message_t *message, const char *value,
-                    size_t len)
+show_record_members(struct json_writer *json, const rd_kafka_message_t *message)
 {
         put_headers(json, message);
-        json_bytes(json, "value", value, len);
+        json_bytes(json, "value", message->payload, message->len);
 }
 
 void
@@ -138,7 +117,7 @@ show_record_json(const rd_kafka_message_t *message)
         json_number(json, "offset", message->offset);
         json_member(json, "timestamp", format_timestamp(message, when));
         json_bytes(json, "key", message->key, message->key_len);
-        show_record_members(json, message, message->payload, message->len);
+        show_record_members(json, message);
         json_close_object(json);
         json_print(json);
 }

@@ -18,7 +18,7 @@ void show_record_headers(const rd_kafka_message_t *message);
 /**
  * show_record_body(body, len):
  * Print a body: as it is, ending in a newline, when it is UTF-8 without control characters other than tab, CR
- * and LF; otherwise as a hex dump.
+ * and LF; otherwise in one line, with other bytes as \xNN.
  */
 void show_record_body(const char *body, size_t len);
 
@@ -26,7 +26,6 @@ void show_record_body(const char *body, size_t len);
 void show_record_json(const rd_kafka_message_t *message);
 
 /* Add the members `headers`, those of a record, and `value` to an open JSON object. */
-void show_record_members(struct json_writer *json, const rd_kafka_message_t *message, const char *value,
-                         size_t len);
+void show_record_members(struct json_writer *json, const rd_kafka_message_t *message);
 
 #endif

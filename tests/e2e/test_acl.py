@@ -306,7 +306,7 @@ COMMANDS = [  # account, resource, operation, command, exit status, message
     ("operator", "", "READ", ("quarantine", "list"), EX_NOPERM, "authorization failed"),
     ("operator", "router", "DESCRIBE", ("audit",), EX_NOPERM, "Group authorization failed"),
     *[("operator", resource, "WRITE", ("quarantine", "release", "--reason", "unknown-kind"), EX_NOPERM, "authorization failed")
-      for resource in ("deliveries", "quarantine", "release-")],
+      for resource in ("deliveries", "quarantine")],
 ]
 
 

@@ -75,7 +75,7 @@ def test_examples_in_gatepost_1_work(installation, reached_by_socket):
     installation.kafka.append([Delivery(event_body("no.such_kind"))])
     installation.kafka.wait_until_routed()
     (_, listed), (_, tried), (_, released) = run_all(installation, reached_by_socket, commands[6:9])
-    assert "no.such_kind" in listed and " would be released, " in tried and " released, " in released
+    assert "no.such_kind" in listed and " would-be-released: " in tried and " released, " in released
     with Sandbox(installation.build, installation.directory) as sandbox:
         key_file = reached_by_socket.secret_file("key", sandbox.key.encode())
         reached_by_socket["service"].update(base_url=sandbox.url, api_key_file=key_file)

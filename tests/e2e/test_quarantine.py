@@ -55,7 +55,7 @@ def test_list_shows_id_reason_time_and_origin(shared_quarantine):
     assert entry == {"id": id, "reason": "unknown-kind", "detail": "no topic for the kind no.such_kind",
                      "source": "invoicing", "deliveryId": delivery.delivery_id,
                      "delivery": {"partition": origin.partition, "offset": origin.offset}, "released": False,
-                     "releasedAt": None, "cameOf": None}
+                     "releasedAt": None}
     lines = shared_quarantine.run("list").stdout.splitlines()
     assert lines[0].split() == ["ID", "QUARANTINED", "REASON", "DELIVERY-ID", "DETAIL"]
     (line,) = [line for line in lines if delivery.delivery_id in line]
@@ -108,14 +108,12 @@ def test_show_prints_the_whole_record(shared_quarantine):
     assert shown["headers"]["gatepost-reason"] == "unknown-kind"
 
 
-@pytest.mark.parametrize("body, dump", [
-    (b"\xff\x00\x1b[31m not text", "00000000  ff 00 1b 5b 33 31 6d 20  6e 6f 74 20 74 65 78 74  |...[31m not text|"),
-    (b"{\"\xc2\x9b31m\"}", "00000000  7b 22 c2 9b 33 31 6d 22  7d                       |{\"..31m\"}|"),
-    (b"", "body, 0 bytes")])
-def test_binary_body_is_shown_as_a_dump_or_raw(shared_quarantine, body, dump):
+@pytest.mark.parametrize("body, line", [
+    (b"\xff\x00\x1b[31m not text", r"\xff\x00\x1b[31m not text"), (b"{\"\xc2\x9b31m\"}", r'{"\xc2\x9b31m"}'), (b"", "body, 0 bytes")])
+def test_binary_body_is_shown_escaped_or_raw(shared_quarantine, body, line):
     id = shared_quarantine.send(Delivery(body))
     text = shared_quarantine.run("show", id).stdout
-    assert dump in text.splitlines() and "\x1b" not in text
+    assert line in text.splitlines() and "\x1b" not in text
     config = shared_quarantine.daemon.config.write("raw.conf")
     done = subprocess.run([BUILD / "gatepost", "-c", config, "quarantine", "show", "--raw", id], env=ENVIRONMENT,
                           capture_output=True, timeout=60)
@@ -127,12 +125,12 @@ def test_release_after_configuring_the_kind_publishes_the_same_bytes(quarantine)
     delivery = Delivery(body)
     id = quarantine.send(delivery)
     outcome, = quarantine.release(id, "--dry-run")
-    assert (outcome["outcome"], outcome["comesBack"], outcome["topic"]) == ("would-be-released", "unknown-kind", None)
+    assert (outcome["outcome"], outcome["why"], outcome["topic"]) == (
+        "would-be-released", "the router would quarantine it again as unknown-kind", None)
     assert quarantine.published(delivery.delivery_id) == []
     quarantine.map_kinds(order_created=f"{quarantine.kafka.prefix}.invoice.received")
-    outcome, = quarantine.release(id)
-    assert (outcome["outcome"], outcome["comesBack"]) == ("released", None)
-    assert outcome["topic"] == f"{quarantine.kafka.prefix}.invoice.received"
+    assert quarantine.release(id, "--dry-run")[0]["topic"] == f"{quarantine.kafka.prefix}.invoice.received"
+    assert quarantine.release(id)[0]["outcome"] == "released"
     (event,) = quarantine.published(delivery.delivery_id)
     assert event.topic == f"{quarantine.kafka.prefix}.invoice.received"
     assert event.header("ce_id") == f"{delivery.delivery_id}.{id}"
@@ -155,8 +153,7 @@ def test_released_record_is_identical_to_the_delivery(shared_quarantine):
     kafka.wait_until_routed()
     entry = shared_quarantine.entry(delivery.delivery_id)
     assert entry["reason"] == "replayed-signature"
-    outcome, = shared_quarantine.release(entry["id"])
-    assert outcome["comesBack"] == "unknown-kind"
+    shared_quarantine.release(entry["id"])
     original, released = shared_quarantine.deliveries(delivery.delivery_id)
     assert (released.value, released.key) == (original.value, original.key)
     assert released.partition == original.partition == murmur2_partition(original.key, kafka.partitions(kafka.deliveries))
@@ -171,14 +168,13 @@ def test_release_of_a_still_invalid_record_is_quarantined_under_a_new_id(shared_
     delivery = Delivery(b'{"event": 7}')
     id = shared_quarantine.send(delivery)
     text = shared_quarantine.run("release", id)
-    assert re.search(rf"^{id} released, but this configuration quarantines it again: invalid-field, .*; it was invalid-field, "
-                     rf"delivery-id {delivery.delivery_id}$", text.stdout, re.M)
+    assert text.stdout == f"{id} released, was invalid-field, delivery-id {delivery.delivery_id}\n"
     assert text.stderr == "1 released, 0 released before, 0 not released\n"
     shared_quarantine.kafka.wait_until_routed()
     old, new = [each for each in shared_quarantine.list() if each["deliveryId"] == delivery.delivery_id]
     assert old["id"] == id and old["released"] is True and new["id"] != id
-    assert new["released"] is False and new["cameOf"] == id and new["reason"] == "invalid-field"
-    assert f"release of   {id}\n" in shared_quarantine.run("show", new["id"]).stdout
+    assert new["released"] is False and new["reason"] == "invalid-field"
+    assert f"gatepost-released: {id}\n" in shared_quarantine.run("show", new["id"]).stdout
     # The new record can be released in turn, and names its origin.
     shared_quarantine.release(new["id"])
     records = shared_quarantine.quarantined(delivery.delivery_id)
@@ -202,8 +198,6 @@ def test_replayed_signature_is_published_when_released(shared_quarantine):
     again = first.but(delivery_id=unique())
     id = shared_quarantine.send(again)
     assert shared_quarantine.entry(again.delivery_id)["reason"] == "replayed-signature"
-    assert "; its event may have been published before: see the reason in gatepost-consumers(7)\n" in shared_quarantine.run(
-        "release", "--dry-run", id).stdout
     shared_quarantine.release(id)
     (event,) = shared_quarantine.published(again.delivery_id)
     assert event.value == first.body
@@ -317,7 +311,7 @@ def test_bulk_release_says_what_it_reads_and_uses_little_memory(quarantine, tmp_
     seen, memory = on_terminals(config.write("bulk.conf"), *command, "--dry-run", stdout=None)
     announced, *whole = seen.splitlines()
     assert re.fullmatch(r"reading quarantine: about \d+ records", announced)
-    assert len([line for line in whole if re.fullmatch(r"\d+-\d+ would be released, to be published to \S+; it was unknown-kind, delivery-id \S+", line)]) == n
+    assert len([line for line in whole if re.fullmatch(r"\d+-\d+ would-be-released to \S+, was unknown-kind, delivery-id \S+", line)]) == n
     assert whole[n:] == [f"{n} would be released, 0 released before, 0 not released"]
 
     other = subprocess.Popen([BUILD / "gatepost", "-c", config.write("other.conf"), *command], env=ENVIRONMENT,
@@ -329,7 +323,7 @@ def test_bulk_release_says_what_it_reads_and_uses_little_memory(quarantine, tmp_
     assert other.returncode == 0, errors
     lines = (tmp_path / "output").read_text().splitlines()
     for each in (lines, others.splitlines()):
-        assert len({line.split()[0] for line in each if re.match(r"\d+-\d+ (released|was released before)", line)}) == n
+        assert len({line.split()[0] for line in each if re.match(r"\d+-\d+ (released|released-before), ", line)}) == n
     assert re.fullmatch(r"reading quarantine: about \d+ records\n\d+ released, \d+ released before, 0 not released\n", seen), seen[-300:]
     assert memory < 200 << 10, f"{memory} KiB for {n * size >> 20} MiB"
     kafka.wait_until_routed(120)
@@ -386,13 +380,6 @@ def test_release_by_reason_releases_only_matching_records(quarantine):
     assert quarantine.release("--reason", "missing-kind") == []
 
 
-def test_audit_agrees_after_releases(shared_quarantine):
-    shared_quarantine.release(shared_quarantine.send(Delivery(b"no JSON")))
-    done = shared_quarantine.installation.gatepost("audit", "--json", config=shared_quarantine.daemon.config)
-    report = json.loads(done.stdout)
-    assert (done.returncode, report["lost"], report["duplicated"], report["unexpected"]) == (0, 0, 0, 0), done.stderr
-
-
 def test_record_without_a_delivery_id_is_not_released(shared_quarantine):
     kafka = shared_quarantine.kafka
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 3})
@@ -410,10 +397,10 @@ def test_missing_record_exits_66_with_the_reason(quarantine):
     id = quarantine.send(Delivery(b"no JSON"))
     kafka = quarantine.kafka
     partition, offset = map(int, id.split("-"))
-    for wrong, text in ((f"{partition}-{offset + 1000}", "ends before offset"), ("99-0", "last partition")):
+    for wrong in (f"{partition}-{offset + 1000}", "99-0"):
         for command in ("show", "release"):
             done = quarantine.run(command, wrong, expect=EX_NOINPUT)
-            assert wrong in done.stderr and text in done.stderr and done.stdout == ""
+            assert f"there is no record {wrong} in quarantine" in done.stderr and done.stdout == ""
     # All or nothing: an existing record is not released together with a missing one.
     quarantine.run("release", id, "99-0", expect=EX_NOINPUT)
     assert quarantine.entry(quarantine.list()[0]["deliveryId"])["released"] is False
@@ -424,19 +411,17 @@ def test_missing_record_exits_66_with_the_reason(quarantine):
             [confluent_kafka.TopicPartition(kafka.quarantine, partition, offset + 1)]).values():
         future.result(30)
     done = quarantine.run("show", id, expect=EX_NOINPUT)
-    assert "deleted by retention" in done.stderr
+    assert "retention deleted it" in done.stderr
 
 
 @pytest.mark.parametrize("arguments, text", [
     (["show"], "needs ID"), (["show", "7"], "is not an ID"), (["show", "1-2", "1-3"], "unexpected argument '1-3'"),
     (["show", "01-2"], "is not an ID"), (["show", "--json", "--raw", "1-2"], "either --json or --raw"),
-    (["list", "--reason", "unknown-kid"], "did you mean unknown-kind?"),
-    (["list", "--reason", "nonsense"], "malformed-json, missing-kind"),
+    (["list", "--reason", "unknown-kid"], "the reasons are malformed-json, missing-kind"),
     (["list", "--since", "yesterday"], "--since"), (["list", "1-2"], "unexpected argument '1-2'"),
     (["release"], "needs either"), (["release", "1-2", "--reason", "unknown-kind"], "needs either"),
     (["release", "1-2", "x"], "is not an ID"), (["release", "1-2", "--since", "1h"], "--since goes with --reason"),
-    (["release", "--reason", "conflictingbody"], "did you mean conflicting-body?"), (["burn"], "unknown command"),
-    ([], "missing command")])
+    (["burn"], "unknown command"), ([], "missing command")])
 def test_wrong_usage_exits_64_with_the_reason(shared, arguments, text):
     done = shared.gatepost("quarantine", *arguments, config=False)
     assert (done.returncode, done.stdout) == (EX_USAGE, "") and text in done.stderr
@@ -477,7 +462,7 @@ def test_missing_permission_exits_77(guarded_broker, tmp_path):
         daemon.stop()
         deny(kafka, kafka.deliveries, AclOperation.WRITE)
         done = quarantine.run("release", id, expect=EX_NOPERM)
-        assert "not released: " in done.stdout and "authorization" in done.stdout.lower()
+        assert " failed: " in done.stdout and "authorization" in done.stdout.lower()
         assert quarantine.entry(quarantine.list()[0]["deliveryId"])["released"] is False
         for topic, operation in ((kafka.quarantine, AclOperation.READ),
                                  (kafka.quarantine, AclOperation.DESCRIBE)):
@@ -492,13 +477,3 @@ def test_missing_permission_exits_77(guarded_broker, tmp_path):
         assert (done.returncode, done.stdout) == (EX_NOPERM, "") and "authorization" in done.stderr and event_topic in done.stderr
     finally:
         installation.clean_up()
-
-
-def test_unwritable_output_is_an_error(shared_quarantine):
-    shared_quarantine.send(Delivery(b"no JSON"))
-    config = shared_quarantine.daemon.config.write("full.conf")
-    for arguments in (["list"], ["list", "--json"]):
-        with open("/dev/full", "w") as full:
-            done = subprocess.run([BUILD / "gatepost", "-c", config, "quarantine", *arguments], stdout=full,
-                                  stderr=subprocess.PIPE, text=True, timeout=60, env=ENVIRONMENT)
-        assert done.returncode == 74 and "could not be written" in done.stderr

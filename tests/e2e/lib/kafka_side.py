@@ -15,7 +15,6 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 import protocol
 import waiting
 
-CONTROL_RECORDS = 3
 TIMEOUT = 30
 SETTLED_SECONDS = 90  # an open transaction of a killed router lasts for half a minute
 TRANSIENT = (confluent_kafka.KafkaError.COORDINATOR_LOAD_IN_PROGRESS, confluent_kafka.KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -198,12 +197,7 @@ class Kafka:
 
     def is_routed(self):
         committed = self.committed()
-        gaps = [end - committed.get(partition, 0) for partition, end in self.ends(self.deliveries).items()]
-        if max(gaps) <= 0:
-            return True
-        # A release ends in a control record, which routers do not commit.
-        return max(gaps) <= CONTROL_RECORDS and not [
-            each for each in self.read(self.deliveries) if each.offset >= committed.get(each.partition, 0)]
+        return all(committed.get(partition, 0) >= end for partition, end in self.ends(self.deliveries).items())
 
     def wait_until_routed(self, seconds=60):
         """Wait until the router has committed all records of deliveries, and a read_committed consumer can read the
