@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/text.h"
 
 #define DAY_MS INT64_C(86400000)
 
@@ -40,16 +39,6 @@ topic_settings_find(const char *name)
         while (s < TOPIC_N_SETTINGS && strcmp(names[s], name) != 0)
                 s++;
         return s;
-}
-
-const char *
-topic_settings_suggest(const char *name)
-{
-        const char *candidates[TOPIC_N_SETTINGS];
-
-        for (size_t s = 0; s < TOPIC_N_SETTINGS; s++)
-                candidates[s] = names[s];
-        return text_closest(name, candidates, TOPIC_N_SETTINGS);
 }
 
 static const char *

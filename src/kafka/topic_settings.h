@@ -59,9 +59,6 @@ const char *topic_settings_name(enum topic_setting setting);
 /* Return the setting of this name, or TOPIC_N_SETTINGS. */
 enum topic_setting topic_settings_find(const char *name);
 
-/* Return the name that a misspelt one most likely means, or NULL. */
-const char *topic_settings_suggest(const char *name);
-
 /**
  * topic_settings_value(config, use, replicas, setting, text):
  * Return the value that a new topic of this use needs, which may be written to text; NULL if it keeps the
