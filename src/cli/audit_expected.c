@@ -7,7 +7,6 @@
 #include <sysexits.h>
 
 #include "base/mem.h"
-#include "cli/audit_scope.h"
 #include "cli/command.h"
 #include "cli/kafka_access.h"
 #include "cli/test_delivery.h"
@@ -36,13 +35,13 @@ digest_content(struct digest *digest, struct span key, struct span value,
 static enum audit_exception_reason
 find_reason(const rd_kafka_message_t *message)
 {
+        static const char *const names[] = {
+            [AUDIT_UNPUBLISHABLE] = "unpublishable", [AUDIT_UNVERIFIED] = "unverified"};
         struct span reason = message_header(message, RECORD_REASON);
         enum audit_exception_reason r = 0;
 
         for (; r < AUDIT_RELEASED; r++) {
-                const char *name = audit_work_exception_name(r);
-
-                if (reason.len == strlen(name) && memcmp(reason.data, name, reason.len) == 0)
+                if (reason.len == strlen(names[r]) && memcmp(reason.data, names[r], reason.len) == 0)
                         break;
         }
         return r;
@@ -209,36 +208,32 @@ fingerprint(struct digest *digest, const struct output *published, const rd_kafk
 
 /* Count a delivery, in the first pass. */
 static void
-count(struct audit *audit, const struct record *record, int is_required)
+count_delivery(struct audit *audit, const struct record *record, int is_judged)
 {
         const struct audit_plan *plan = audit->plan;
-        struct audit_partition *partition = &audit->partitions[record->partition];
-        int64_t ms = record->timestamp_ms;
+        struct audit_deliveries *counts = &audit->result.deliveries;
+        int64_t committed = plan->committed[record->partition], ms = record->timestamp_ms;
 
-        partition->n_read++;
         if (ms < plan->since_ms)
                 return;
-        if (record->offset >= plan->committed[record->partition]) {
-                if (partition->n_waiting++ == 0 || ms < partition->first_waiting_ms)
-                        partition->first_waiting_ms = ms;
-        } else if (is_required) {
-                if (partition->n_checked++ == 0 || ms < partition->first_checked_ms)
-                        partition->first_checked_ms = ms;
-                if (ms > partition->last_checked_ms)
-                        partition->last_checked_ms = ms;
+        if (record->offset >= committed) {
+                if (counts->n_waiting++ == 0 || ms < counts->first_waiting_ms)
+                        counts->first_waiting_ms = ms;
+                counts->has_no_router |= committed < 0;
+        } else if (is_judged) {
+                if (counts->n_checked++ == 0 || ms < counts->first_checked_ms)
+                        counts->first_checked_ms = ms;
+                if (ms > counts->last_checked_ms)
+                        counts->last_checked_ms = ms;
         } else {
-                if (audit_scope_judges(plan, record))
-                        partition->n_results_deleted++;
-                else
-                        partition->n_unjudged++;
-                if (ms > partition->last_unchecked_ms)
-                        partition->last_unchecked_ms = ms;
+                if (counts->n_unchecked++ == 0 || ms > counts->last_unchecked_ms)
+                        counts->last_unchecked_ms = ms;
         }
 }
 
 static int
-add(struct audit *audit, const struct record *record, const struct verdict *verdict,
-    const rd_kafka_message_t *message)
+add_expected(struct audit *audit, const struct record *record, const struct verdict *verdict,
+             const rd_kafka_message_t *message)
 {
         const struct audit_plan *plan = audit->plan;
         uint8_t bytes[DIGEST_FINGERPRINT_SIZE];
@@ -254,19 +249,18 @@ add(struct audit *audit, const struct record *record, const struct verdict *verd
                 return -1;
         if (!is_published && exception == NULL) {
                 if (is_first)
-                        count(audit, record, audit_scope_judges(plan, record));
+                        count_delivery(audit, record, audit_plan_judges(plan, record));
                 return 0;
         }
         place.topic = verdict->action == VERDICT_PUBLISH && exception == NULL
                           ? plan->of_rule[verdict->topic->index]
                           : plan->quarantine;
         is_required =
-            audit_scope_requires(plan, record, place.topic, exception == NULL ? published.key : record->key);
+            audit_plan_requires(plan, record, place.topic, exception == NULL ? published.key : record->key);
         if (is_first) {
-                count(audit, record, is_required);
-                audit->topics[place.topic].n_required += (uint64_t)is_required;
-                if (exception != NULL)
-                        audit->n_excepted[exception->reason]++;
+                count_delivery(audit, record, is_required);
+                audit->result.topics[place.topic].n_required += (uint64_t)is_required;
+                audit->result.deliveries.n_excepted += exception != NULL;
         }
         if (exception == NULL && fingerprint(audit->digest, &published, message, bytes) != 0)
                 return -1;
@@ -308,7 +302,7 @@ on_delivery(const rd_kafka_message_t *message, size_t index, struct error *error
                 return RANGE_FAIL;
         }
         if (decide(processor, &record, &verdict) != 0 ||
-            add(processor->audit, &record, &verdict, message) != 0) {
+            add_expected(processor->audit, &record, &verdict, message) != 0) {
                 (void)error_set_openssl(error, "the record cannot be evaluated");
                 return RANGE_FAIL;
         }

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cli/audit_scope.h"
 #include "cli/kafka_access.h"
 #include "cli/test_delivery.h"
 #include "kafka/message.h"
@@ -38,21 +37,18 @@ on_published(const rd_kafka_message_t *message, size_t index, struct error *erro
         const struct audit_reading *reading = arg;
         struct audit *audit = reading->audit;
         struct tally_place place = {audit->plan->topic_of[index], message->partition, message->offset};
-        struct audit_counts *counts = &audit->topics[place.topic];
         uint8_t bytes[DIGEST_FINGERPRINT_SIZE];
         enum audit_use use;
 
         if (place.topic == audit->plan->quarantine && message_is_marker(message))
                 return RANGE_GO_ON;
-        use = audit_scope_use(audit->plan, message, place.topic, published_at(reading, message, index));
+        use = audit_plan_use(audit->plan, message, place.topic, published_at(reading, message, index));
         /* A router without the source or the secret of a test delivery quarantined it. */
         if (place.topic == audit->plan->quarantine &&
             test_delivery_recognises((struct span){message->payload, message->len}))
                 return RANGE_GO_ON;
-        if (audit->n_passes == 0) {
-                counts->n_read += use == AUDIT_COMPARE;
-                counts->n_older += use == AUDIT_COUNT_ONLY;
-        }
+        if (audit->n_passes == 0 && use == AUDIT_COUNT_ONLY)
+                audit->result.topics[place.topic].n_older++;
         if (use != AUDIT_COMPARE)
                 return RANGE_GO_ON;
         if (audit_work_fingerprint(audit->digest, message, bytes) != 0 ||
@@ -101,10 +97,10 @@ on_example(const rd_kafka_message_t *message, size_t index, struct error *error,
 void
 audit_found_identify_examples(struct audit *audit)
 {
-        for (size_t i = 0; i < audit->n_examples; i++) {
-                struct audit_example *example = &audit->examples[i];
+        for (size_t i = 0; i < audit->result.n_examples; i++) {
+                struct audit_example *example = &audit->result.examples[i];
                 const struct tally_place *place = &example->finding.place;
-                struct range range = {.topic = audit_work_topic(audit, &example->finding),
+                struct range range = {.topic = audit_result_topic(&audit->result, &example->finding),
                                       .partition = place->partition,
                                       .from = place->offset,
                                       .to = place->offset + 1};

@@ -6,12 +6,19 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "cli/command.h"
 #include "cli/daemon_status.h"
 #include "cli/kafka_access.h"
 #include "dedup/dedup.h"
+#include "kafka/message.h"
 #include "kafka/offsets.h"
+#include "model/release.h"
+
+/* When a delivery was signed, if that is unknown: never too early. */
+#define SIGNED_UNKNOWN INT64_MAX
 
 /* Allows for a transaction that is being committed. */
 #define COMMITTED_TIMEOUT_MS 60000
@@ -53,7 +60,6 @@ list_partitions(struct audit_plan *plan, struct offsets *offsets, struct error *
                 return -1;
         plan->n_deliveries = (size_t)n;
         plan->deliveries = mem_alloc(plan->n_deliveries * sizeof(*plan->deliveries));
-        plan->begin = mem_alloc(plan->n_deliveries * sizeof(*plan->begin));
         plan->committed = mem_alloc(plan->n_deliveries * sizeof(*plan->committed));
         plan->from_ms = mem_alloc(plan->n_deliveries * sizeof(*plan->from_ms));
         for (int32_t p = 0; p < n; p++)
@@ -115,7 +121,7 @@ find_complete(const struct audit_plan *plan, const struct range *ranges, size_t 
 /*
  * Return since when deliveries can be judged in a partition whose first record is from first_ms. Before, the
  * first copy of a delivery may have been deleted. A published record may come from a delivery that is older
- * by twice the slack; see audit_scope_use().
+ * by twice the slack; see audit_plan_use().
  */
 static int64_t
 judged_from(const struct audit_plan *plan, int64_t first_ms)
@@ -158,7 +164,7 @@ find_scope(struct audit_plan *plan)
 
 /* Shorten the ranges to what must be read. Returns 0, or -1 with the reason. */
 static int
-narrow(struct audit_plan *plan, struct offsets *offsets, struct error *error)
+narrow_ranges(struct audit_plan *plan, struct offsets *offsets, struct error *error)
 {
         int64_t earliest = AUDIT_NEVER;
 
@@ -172,7 +178,7 @@ narrow(struct audit_plan *plan, struct offsets *offsets, struct error *error)
                                      KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
                         return -1;
         }
-        /* audit_scope_use() leaves out older records. */
+        /* audit_plan_use() leaves out older records. */
         for (size_t i = 0; i < plan->n_published && is_time(earliest); i++) {
                 if (offsets_begin_at(offsets, &plan->published[i], earliest - AUDIT_CLOCK_SKEW_MS,
                                      KAFKA_ACCESS_TIMEOUT_MS, error) != 0)
@@ -181,18 +187,25 @@ narrow(struct audit_plan *plan, struct offsets *offsets, struct error *error)
         return 0;
 }
 
-/* Check that no router has committed past the end of `deliveries`: that was another topic of this name. */
+/*
+ * Check that no router has committed past the end of `deliveries`: that was another topic of this name. Count
+ * the offsets that were deleted before a router committed them.
+ */
 static int
-check_committed(const struct audit_plan *plan)
+check_committed(struct audit_plan *plan)
 {
         for (size_t p = 0; p < plan->n_deliveries; p++) {
-                if (plan->committed[p] <= plan->deliveries[p].to)
-                        continue;
-                return command_fail(EX_DATAERR,
-                                    "partition %zu of %s ends at offset %" PRId64
-                                    " but was routed up to %" PRId64 ": was the topic deleted and recreated?",
-                                    p, plan->config->deliveries_topic, plan->deliveries[p].to,
-                                    plan->committed[p]);
+                const struct range *range = &plan->deliveries[p];
+                int64_t committed = plan->committed[p] < 0 ? 0 : plan->committed[p];
+
+                if (committed > range->to)
+                        return command_fail(EX_DATAERR,
+                                            "partition %zu of %s ends at offset %" PRId64
+                                            " but was routed up to %" PRId64
+                                            ": was the topic deleted and recreated?",
+                                            p, range->topic, range->to, committed);
+                if (range->from > committed)
+                        plan->n_deleted += (uint64_t)(range->from - committed);
         }
         return 0;
 }
@@ -246,7 +259,7 @@ ask_committed(struct audit_plan *plan, struct offsets *offsets)
 
 /* Ask Kafka in the order that the header explains. Returns 0, or an exit status after printing the reason. */
 static int
-ask(struct audit_plan *plan, struct offsets *offsets)
+ask_kafka(struct audit_plan *plan, struct offsets *offsets)
 {
         struct error error;
         int status = 0, result = list_partitions(plan, offsets, &error);
@@ -263,12 +276,10 @@ ask(struct audit_plan *plan, struct offsets *offsets)
                 return kafka_access_fail(offsets_is_denied(offsets), error.text);
         if (status != 0)
                 return status;
-        for (size_t p = 0; p < plan->n_deliveries; p++)
-                plan->begin[p] = plan->deliveries[p].from;
         status = check_committed(plan);
         if (status == 0)
                 status = find_scope(plan);
-        if (status == 0 && narrow(plan, offsets, &error) != 0)
+        if (status == 0 && narrow_ranges(plan, offsets, &error) != 0)
                 status = command_fail(EX_UNAVAILABLE, "%s", error.text);
         return status;
 }
@@ -301,7 +312,7 @@ audit_plan_make(const struct config *config, const char *bootstrap, int64_t sinc
         if (offsets == NULL)
                 return command_fail(EX_CONFIG, "%s", error.text);
         list_topics(plan);
-        status = ask(plan, offsets);
+        status = ask_kafka(plan, offsets);
         offsets_free(offsets);
         return status;
 }
@@ -310,7 +321,6 @@ void
 audit_plan_free(struct audit_plan *plan)
 {
         free(plan->deliveries);
-        free(plan->begin);
         free(plan->committed);
         free(plan->from_ms);
         free(plan->topics);
@@ -321,10 +331,116 @@ audit_plan_free(struct audit_plan *plan)
         free(plan->kept_ms);
 }
 
-int64_t
-audit_plan_deleted(const struct audit_plan *plan, size_t partition)
+/*
+ * Return when a delivery, or the delivery of a record of quarantine, was signed. Returns SIGNED_UNKNOWN when
+ * there is no valid time, and for a release, which keeps the time of the record that was released.
+ */
+static int64_t
+delivery_signed_ms(const struct record *delivery)
 {
-        int64_t committed = plan->committed[partition] < 0 ? 0 : plan->committed[partition];
+        int64_t signed_s = record_signed_s(delivery);
+        struct release_id released;
 
-        return plan->begin[partition] > committed ? plan->begin[partition] - committed : 0;
+        return signed_s < 0 || release_id_parse(delivery->released, &released) == 0 ? SIGNED_UNKNOWN
+                                                                                    : signed_s * 1000;
+}
+
+/* Likewise for the delivery of an event. */
+static int64_t
+event_signed_ms(const rd_kafka_message_t *message)
+{
+        struct span id = message_header(message, "ce_id"), time = message_header(message, "ce_time");
+        int64_t signed_ms;
+
+        if (release_delivery_id(id).len != id.len || time.len == 0 ||
+            clock_parse_ms(time.data, time.len, &signed_ms) != 0)
+                return SIGNED_UNKNOWN;
+        return signed_ms;
+}
+
+/* Return whether a delivery signed at a time may be too old to be compared. */
+static int
+is_signed_too_early(const struct audit_plan *plan, size_t partition, int64_t signed_ms)
+{
+        int64_t from_ms = plan->from_ms[partition];
+
+        return from_ms != AUDIT_FROM_BEGINNING && signed_ms < from_ms - plan->slack_ms;
+}
+
+/* Return whether a delivery would be recent enough to be judged in a partition. */
+static int
+judges_in(const struct audit_plan *plan, const struct record *delivery, size_t partition)
+{
+        return delivery->timestamp_ms >= plan->from_ms[partition] &&
+               !is_signed_too_early(plan, partition, delivery_signed_ms(delivery));
+}
+
+int
+audit_plan_judges(const struct audit_plan *plan, const struct record *delivery)
+{
+        return judges_in(plan, delivery, (size_t)delivery->partition);
+}
+
+int
+audit_plan_requires(const struct audit_plan *plan, const struct record *delivery, uint32_t topic,
+                    struct span key)
+{
+        size_t p = (size_t)delivery->partition;
+        size_t first = plan->first_range[topic], n = plan->first_range[topic + 1] - first;
+
+        if (delivery->offset >= plan->committed[p] || !judges_in(plan, delivery, p))
+                return 0;
+        /* If partitions were added, audit_plan_use() goes by the partition of the key today. */
+        if (!judges_in(plan, delivery, (size_t)message_partition(delivery->key, (int32_t)plan->n_deliveries)))
+                return 0;
+        if (key.len > 0)
+                return delivery->timestamp_ms >=
+                       plan->kept_ms[first + (size_t)message_partition(key, (int32_t)n)];
+        /* Without a key, the result may be in any partition. */
+        for (size_t i = first; i < first + n; i++) {
+                if (delivery->timestamp_ms < plan->kept_ms[i])
+                        return 0;
+        }
+        return 1;
+}
+
+/* Return the partition of `deliveries` that a record came from, by today's number, or n_deliveries. */
+static size_t
+origin(const struct audit_plan *plan, const rd_kafka_message_t *message)
+{
+        struct span partition = message_header(message, RECORD_PARTITION);
+        struct span id = release_delivery_id(message_header(message, "ce_id"));
+        char text[12] = "";
+        struct error error;
+        uint64_t number;
+
+        if (partition.len > 0 && partition.len < sizeof(text)) {
+                memcpy(text, partition.data, partition.len);
+                if (number_parse(text, 0, plan->n_deliveries - 1, &number, &error) == 0)
+                        return (size_t)number;
+        }
+        if (id.len == 0)
+                id = (struct span){message->key, message->key_len};
+        return id.len == 0 ? plan->n_deliveries : (size_t)message_partition(id, (int32_t)plan->n_deliveries);
+}
+
+enum audit_use
+audit_plan_use(const struct audit_plan *plan, const rd_kafka_message_t *message, uint32_t topic,
+               int64_t timestamp_ms)
+{
+        size_t p = origin(plan, message);
+        struct record quarantined;
+        int64_t signed_ms;
+
+        if (p == plan->n_deliveries || plan->from_ms[p] == AUDIT_FROM_BEGINNING)
+                return AUDIT_COMPARE;
+        if (timestamp_ms < plan->from_ms[p] - AUDIT_CLOCK_SKEW_MS)
+                return AUDIT_LEAVE_OUT;
+        if (topic == plan->quarantine) {
+                message_record(message, &quarantined);
+                signed_ms = delivery_signed_ms(&quarantined);
+        } else {
+                signed_ms = event_signed_ms(message);
+        }
+        return is_signed_too_early(plan, p, signed_ms) ? AUDIT_COUNT_ONLY : AUDIT_COMPARE;
 }

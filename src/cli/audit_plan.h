@@ -4,9 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <librdkafka/rdkafka.h>
+
 #include "base/compiler.h"
 #include "config/config.h"
 #include "kafka/range.h"
+#include "model/record.h"
 
 /* Times that are no time. */
 #define AUDIT_FROM_BEGINNING RANGE_KEPT_ALL
@@ -33,9 +36,9 @@ struct audit_plan {
         struct range *deliveries;
         size_t n_deliveries;
         int64_t since_ms;   /* of --since: nothing is required of older deliveries */
-        int64_t *begin;     /* the first offsets left; a range may begin later */
         int64_t *committed; /* -1: no router has committed an offset */
         int64_t *from_ms;   /* older deliveries cannot be judged, or are older than since_ms */
+        uint64_t n_deleted; /* offsets that were deleted before a router committed them */
         int64_t slack_ms;   /* largest difference between the signed time and the timestamp of a delivery */
 
         /* The topics that routers write to. */
@@ -62,7 +65,25 @@ int audit_plan_make(const struct config *config, const char *bootstrap, int64_t 
                     struct audit_plan *plan) MUST_CHECK;
 void audit_plan_free(struct audit_plan *plan);
 
-/* Return how many offsets of a partition of `deliveries` were deleted before a router committed them. */
-int64_t audit_plan_deleted(const struct audit_plan *plan, size_t partition);
+/*
+ * Which deliveries and published records to compare. Retention, --since and lagging routers leave records
+ * whose counterpart the audit cannot see; comparing these would cause false alarms.
+ */
+enum audit_use {
+        AUDIT_LEAVE_OUT,  /* the record was published too early */
+        AUDIT_COUNT_ONLY, /* its delivery was signed too early, so a router published it late */
+        AUDIT_COMPARE,
+};
+
+/* Return whether a delivery can be judged: its timestamp and its signed time are recent enough. */
+int audit_plan_judges(const struct audit_plan *plan, const struct record *delivery);
+
+/* Return whether the result of a delivery, a record with this key in a topic, must have been published. */
+int audit_plan_requires(const struct audit_plan *plan, const struct record *delivery, uint32_t topic,
+                        struct span key);
+
+/* Return how to use a record that was published to a topic at a time. */
+enum audit_use audit_plan_use(const struct audit_plan *plan, const rd_kafka_message_t *message,
+                              uint32_t topic, int64_t timestamp_ms);
 
 #endif

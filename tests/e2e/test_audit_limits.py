@@ -46,7 +46,7 @@ def test_deliveries_deleted_before_they_were_routed_are_counted(one_partition):
     result = audit(one_partition)
     assert result.status == EX_DATAERR and result.faults == (0, 0, 0)
     assert result.deliveries["deletedBeforeRouting"] == 4
-    assert "deleted before routing: up to 4 deliveries of partition 0, offsets 3 to 6" in result.stderr
+    assert "deleted before routing: up to 4 deliveries\n" in result.stderr
 
 
 def test_deliveries_deleted_before_any_router_ran_are_counted(one_partition):
@@ -69,16 +69,11 @@ def test_deliveries_in_partitions_without_committed_offset_are_waiting(one_parti
     kafka = one_partition.kafka
     first = route(one_partition, [Delivery() for _ in range(6)])
     add_partitions(kafka, kafka.deliveries, 3)
-    more = [Delivery() for _ in range(20)]
-    kafka.append(more)
-    lost = {p: sum(murmur2_partition(each.delivery_id.encode(), 3) == p for each in more) for p in range(3)}
+    kafka.append([Delivery() for _ in range(20)])
     result = audit(one_partition, status=EX_TEMPFAIL)
     assert result.faults == (0, 0, 0) and result.deliveries["checked"] == len(first)
     assert result.deliveries["waiting"] == 20
-    for each in result.deliveries["partitions"]:
-        assert each["waiting"] == lost[each["partition"]] and (each["committed"] is None) == (each["partition"] > 0)
-    for p in (1, 2):
-        assert f"waiting: {lost[p]} deliveries in partition {p} that no router has committed an offset for, " in result.stderr
+    assert "waiting: 20 deliveries for a router, " in result.stderr
 
 
 def test_added_partitions_do_not_make_events_of_deleted_deliveries_unexpected(one_partition):
@@ -144,7 +139,7 @@ def test_unrouted_deliveries_are_waiting_for_five_minutes_only(one_partition):
     kafka.append([Delivery()], timestamp_ms=int(time.time() * 1000) - HOUR_MS)
     result = audit(one_partition, status=EX_TEMPFAIL)
     assert result.deliveries["waiting"] == 2
-    assert "waiting: 2 deliveries in partition 0 that no router has routed for 5 minutes, the oldest since 20" in result.stderr
+    assert "waiting: 2 deliveries for a router, the oldest since 20" in result.stderr
 
 
 def test_checked_time_range_is_reported(one_partition):
@@ -166,7 +161,7 @@ def test_events_deleted_by_retention_are_not_checked(one_partition):
     result = audit(one_partition)
     assert (result.deliveries["checked"], result.deliveries["unchecked"]) == (4, 4)
     assert result.deliveries["uncheckedTo"]
-    assert "not checked: 4 deliveries, because records of that time were deleted" in result.stderr
+    assert "not checked: 4 deliveries, because records of that time or before were deleted" in result.stderr
     # The requested range could not be checked.
     assert audit(one_partition, "--since", "1h", status=EX_NOINPUT).deliveries["unchecked"] == 4
 
@@ -178,14 +173,6 @@ def test_deliveries_near_the_start_of_the_log_are_not_checked(one_partition):
     result = audit(one_partition, status=EX_NOINPUT)
     assert (result.deliveries["checked"], result.deliveries["unchecked"]) == (0, 3)
     assert "not checked: 3 deliveries, because" in result.stderr
-
-
-def test_offsets_without_records_are_counted(one_partition):
-    kafka = one_partition.kafka
-    route(one_partition, [Delivery()])
-    by_hand(kafka, [Record(kafka.deliveries, 0, 0, b"key", b"value", [])] * 2, end="abort")
-    result = audit(one_partition)
-    assert result.deliveries["offsetsWithoutRecord"] == 3
 
 
 def test_forged_event_is_unexpected_whatever_its_timestamp(one_partition):
@@ -367,8 +354,8 @@ def test_stub_accounts_for_an_unpublishable_delivery(unpublished):
     by_hand(unpublished.kafka, [stub(unpublished, 0), stub(unpublished, 1)])
     result = audit(unpublished)
     assert result.faults == (0, 0, 0) and result.report["expected"] == 2
-    assert result.deliveries["unpublishable"] == 2 and result.topic(unpublished.kafka.quarantine)["found"] == 2
-    assert "2 in quarantine as unpublishable" in unpublished.gatepost("audit").stdout.splitlines()[0]
+    assert result.deliveries["acceptedInQuarantine"] == 2 and result.topic(unpublished.kafka.quarantine)["found"] == 2
+    assert "2 accepted in quarantine" in unpublished.gatepost("audit").stdout.splitlines()[0]
 
 
 @pytest.mark.parametrize("wrong", ["key", "value", "place", "reason", "header"])
@@ -380,7 +367,7 @@ def test_invalid_stub_is_unexpected(unpublished, wrong):
               "header": stub(unpublished, 1, headers=headers)}[wrong]
     by_hand(unpublished.kafka, [stub(unpublished, 0), record])
     result = audit(unpublished)
-    assert result.faults == (1, 0, 1) and result.deliveries["unpublishable"] == 1
+    assert result.faults == (1, 0, 1) and result.deliveries["acceptedInQuarantine"] == 1
 
 
 def test_second_stub_is_duplicated_if_only_its_detail_differs_else_unexpected(unpublished):
@@ -410,4 +397,4 @@ def test_unverified_delivery_is_expected_in_quarantine_with_its_body(unpublished
     first, second = (stub(unpublished, offset, reason="unverified") for offset in (0, 1))
     by_hand(unpublished.kafka, [dataclasses.replace(first, value=unpublished.deliveries[0].body), second])
     result = audit(unpublished)
-    assert result.faults == (1, 0, 1) and result.deliveries["unverified"] == 1
+    assert result.faults == (1, 0, 1) and result.deliveries["acceptedInQuarantine"] == 1
