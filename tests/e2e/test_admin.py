@@ -28,7 +28,7 @@ def test_non_loopback_address_is_refused_with_line_and_remedy(offline, listen):
     done = offline.gatepost("check", config=str(path))
     assert done.returncode == EX_CONFIG
     assert f"{path}:{line}: listen: {listen} can be reached from other machines" in done.stderr
-    assert "use a loopback address, or set allow_remote = on" in done.stderr
+    assert "remedy: listen = 127.0.0.1:9464, or allow_remote = on" in done.stderr
     daemon = offline.daemon(config).launch()
     assert daemon.take_exit_status() == EX_CONFIG and "allow_remote = on" in daemon.log
 
