@@ -240,6 +240,8 @@ daemon_hold_signals(void)
         /* An ignored signal, as under nohup, would not be read either. */
         for (size_t i = 0; i < ARRAY_LEN(signals); i++)
                 (void)signal(signals[i], SIG_DFL);
+        /* 0.1.0 logged its state on this signal. A script that still sends it must not end the daemon. */
+        (void)signal(SIGUSR1, SIG_IGN);
 }
 
 static int

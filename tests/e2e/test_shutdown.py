@@ -38,6 +38,17 @@ def test_new_connections_are_refused_after_sigterm(installation):
         http_client.connect(address)
 
 
+def test_signal_of_an_earlier_version_does_not_end_the_daemon(installation):
+    """0.1.0 logged its state on SIGUSR1."""
+    installation.create_topics()
+    daemon = installation.start()
+    daemon.process.send_signal(signal.SIGUSR1)
+    delivery = Delivery()
+    client = http_client.Client(daemon.address)
+    assert client.request("POST", "/webhooks/invoicing", delivery.headers(), delivery.body).status == 200
+    daemon.stop(expect=0)
+
+
 def test_idle_connections_do_not_delay_shutdown(installation):
     installation.create_topics()
     daemon = installation.start()
