@@ -275,6 +275,8 @@ config_add_secret(struct config_source *source, const char *secret, size_t len, 
                 return error_set_openssl(error, "cannot use the secret");
         source->keys = mem_resize(source->keys, source->n_keys + 1, sizeof(key));
         source->keys[source->n_keys++] = key;
+        if (source->secret_doubt == NULL)
+                source->secret_doubt = secrets_doubt(secret);
         return 0;
 }
 

@@ -68,6 +68,7 @@ struct config_source {
         size_t n_keys;                           /* at least 1 */
         struct config_secret_file *secret_files; /* files of the keys that come from files */
         size_t n_secret_files;
+        const char *secret_doubt; /* what makes one of the secrets doubtful: secrets_doubt() */
         char **webhook_ids;
         size_t n_webhook_ids; /* 0: any */
         uint64_t tolerance_ms;

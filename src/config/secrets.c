@@ -142,6 +142,30 @@ secrets_read_signing(const char *path, size_t *len, struct stat *st, struct erro
         return NULL;
 }
 
+static int
+is_printable_ascii(const char *secret)
+{
+        while (*secret >= ' ' && *secret <= '~')
+                secret++;
+        return *secret == '\0';
+}
+
+const char *
+secrets_doubt(const char *secret)
+{
+        size_t len = strlen(secret);
+
+        if (strstr(secret, "at least sixteen bytes") != NULL)
+                return "is the placeholder of the sample file, which anybody knows";
+        if (is_pem(secret))
+                return "is in PEM, but a signing secret is one line of text";
+        if (len > 0 && (secret[0] == ' ' || secret[len - 1] == ' '))
+                return "begins or ends with a blank, which belongs to it";
+        if (!is_printable_ascii(secret))
+                return "has characters beyond printable ASCII, perhaps invisible ones, which belong to it";
+        return NULL;
+}
+
 int
 secrets_check_api_key(const char *key, struct error *error)
 {

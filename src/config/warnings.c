@@ -79,17 +79,15 @@ warn_about_chain(const struct config *config, const struct ini *ini, struct find
                     "append the certificates of the intermediate authorities to the file");
 }
 
-/* Whoever has the sample file can sign with its secret. */
 static void
-warn_about_sample(const struct ini *ini, struct findings *findings)
+warn_about_secrets(const struct config *config, const struct ini *ini, struct findings *findings)
 {
-        for (size_t i = 0; i < ini->n; i++) {
-                const struct ini_entry *entry = &ini->entries[i];
+        for (size_t i = 0; i < config->n_sources; i++) {
+                const struct config_source *source = &config->sources[i];
 
-                if (entry->name != NULL && strcmp(entry->name, "secret") == 0 &&
-                    strstr(entry->value, "at least sixteen bytes") != NULL)
-                        load_warning(findings, entry->line,
-                                     "the secret is the placeholder of the sample file");
+                if (source->secret_doubt != NULL)
+                        load_warning(findings, ini_line(ini, "source", source->name, NULL),
+                                     "[source %s]: the secret %s", source->name, source->secret_doubt);
         }
 }
 
@@ -178,7 +176,7 @@ warn_about(const struct config *config, const struct ini *ini, struct findings *
         }
         warn_about_admin(config, findings);
         warn_about_times(config, ini, findings);
-        warn_about_sample(ini, findings);
+        warn_about_secrets(config, ini, findings);
         warn_about_writers(config, findings);
         warn_about_shared_secrets(config, ini, findings);
         if (config->embedded)
