@@ -23,8 +23,8 @@ char *secrets_read(const char *path, size_t min_len, size_t *len, struct stat *s
 char *secrets_read_signing(const char *path, size_t *len, struct stat *st, struct error *error) MUST_CHECK;
 
 /*
- * Return what makes a signing secret doubtful, to follow "the secret ": the sample's placeholder, PEM, a blank
- * at an end, or a character that is not printable ASCII. NULL: nothing.
+ * Return what makes a signing secret doubtful, to follow "the secret ": the placeholder of the sample, PEM, a
+ * blank at an end, or a character that is not printable ASCII. NULL: nothing.
  */
 const char *secrets_doubt(const char *secret) MUST_CHECK;
 

@@ -534,7 +534,7 @@ def test_group_join_error_is_shown_in_readiness(installation):
     installation.create_topics(config)
     config["kafka"].update({"session.timeout.ms": "3600000", "max.poll.interval.ms": "3600000"})
     daemon = installation.daemon(config).start()
-    waiting.until(lambda: b"session timeout" in daemon.admin("/readyz").body.lower(), SECONDS,
+    waiting.until(lambda: b"session.timeout.ms" in daemon.admin("/readyz").body, SECONDS,
                   lambda: f"the reason: {daemon.admin('/readyz').body}\n{daemon.log}")
 
 

@@ -26,7 +26,7 @@ def end(installation, section, option, mount, exists=False):
 @DIRECTORIES
 def test_start_names_the_remedy(installation, section, option, exists):
     log = end(installation, section, option, "mount --bind {0} {0}; mount -o remount,bind,ro {0}", exists)
-    assert "Read-only file system; if a systemd unit runs gatepostd, create the directory for its user and name it in ReadWritePaths=" in log
+    assert "Read-only file system" in log and "the systemd units hide or protect this path: gatepostd(8), SYSTEMD" in log
 
 
 @DIRECTORIES
