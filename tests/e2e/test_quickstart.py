@@ -83,7 +83,7 @@ def test_every_printed_command_works(scratch, broker):
                 waiting.until(lambda: "configuration reloaded" in log.read_text(), 60, "the reload")
             elif command == RELEASED:
                 waiting.until(lambda: "invoice.teleported" in run(RELEASED), 60, "the released event")
-        kinds = {line.split()[-1]: line.split()[4] for line in run("./gatepost quarantine list").splitlines() if "unknown-kind" in line}
+        kinds = {line.split()[-1]: line.split()[4] for line in run("./gatepost quarantine list --all").splitlines() if "unknown-kind" in line}
         assert kinds == {"invoice.teleported": "yes", "invoice.acepted": "no"}
         page = re.search(r"The status page: (http://\S+)", output)[1]
         assert "<html" in subprocess.run(["curl", "-sSf", page], capture_output=True, text=True).stdout
