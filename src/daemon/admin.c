@@ -12,6 +12,7 @@
 #include "http/listener.h"
 #include "http/request.h"
 #include "http/server.h"
+#include "metrics/metrics_report.h"
 
 struct admin {
         struct http_server *server;
@@ -98,7 +99,7 @@ static void
 answer_metrics(const struct admin *admin, struct http_request *request, const char *arg)
 {
         size_t len = 0;
-        char *text = metrics_render(admin->metrics, &len);
+        char *text = metrics_report_prometheus(admin->metrics, &len);
 
         (void)arg;
         reply(request, 200, "text/plain; version=0.0.4; charset=utf-8", text, len);
@@ -109,7 +110,7 @@ static void
 answer_status(const struct admin *admin, struct http_request *request, const char *arg)
 {
         size_t len = 0;
-        char *text = metrics_status(admin->metrics, &len);
+        char *text = metrics_report_status(admin->metrics, &len);
 
         (void)arg;
         reply(request, 200, "application/json", text, len);

@@ -165,10 +165,4 @@ struct metrics_partition {
 /* Set the n partitions that are assigned to this router or to no router; they are copied. */
 void metrics_set_partitions(struct metrics *metrics, const struct metrics_partition *partitions, size_t n);
 
-/* Return the metrics in the Prometheus text format 0.0.4, *len bytes for the caller to free. Main thread. */
-char *metrics_render(const struct metrics *metrics, size_t *len) MUST_CHECK;
-
-/* Likewise as one JSON object, described in gatepostd(8), with quantiles instead of buckets. */
-char *metrics_status(const struct metrics *metrics, size_t *len) MUST_CHECK;
-
 #endif

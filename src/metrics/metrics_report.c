@@ -1,3 +1,5 @@
+#include "metrics/metrics_report.h"
+
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -328,7 +330,7 @@ put_all(const struct metrics *metrics, struct figures *to)
 }
 
 char *
-metrics_render(const struct metrics *metrics, size_t *len)
+metrics_report_prometheus(const struct metrics *metrics, size_t *len)
 {
         char *text = NULL;
         struct figures to = {.text = open_memstream(&text, len)};
@@ -342,7 +344,7 @@ metrics_render(const struct metrics *metrics, size_t *len)
 }
 
 char *
-metrics_status(const struct metrics *metrics, size_t *len)
+metrics_report_status(const struct metrics *metrics, size_t *len)
 {
         struct figures to = {.json = json_new(0)};
 
