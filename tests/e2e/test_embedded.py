@@ -91,7 +91,7 @@ def test_quarantine_of_the_embedded_broker_is_released(installation, embedded, r
     embedded["events"]["no.such_kind"] = f"{installation.prefix}.new"
     embedded.write("gw1.conf")
     assert "configuration reloaded" in send_sighup(installation.daemons[0])
-    assert "to be published to" in run("quarantine", "release", quarantined["id"]).stdout
+    assert f"{quarantined['id']} released" in run("quarantine", "release", quarantined["id"]).stdout
     (event,) = waiting.until(lambda: events(run, "--from", "beginning", "no.such_kind"), 30, "the event")
     assert event["headers"]["ce_id"] == f"{delivery_id}.{quarantined['id']}"
     assert run("quarantine", "list").stdout == ""

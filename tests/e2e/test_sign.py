@@ -76,7 +76,7 @@ def test_secret_file_needs_no_configuration(sign, config, body_file):
     (["--source", "invoicing", "--secret-file", "s", "--header-prefix", "x-own", "a"], "not both"),
     (["--timestamp", "yesterday", "-"], "not a whole number"), (["--timestamp", "99999999999", "-"], "between"),
     (["--source", "missing", "-"], "no source missing"),
-    (["--secret-file", "good", "--header-prefix", "no good", "-"], "a header prefix has"),
+    (["--secret-file", "good", "--header-prefix", "no good", "-"], "is not the beginning of a header's name"),
 ])
 def test_wrong_usage_exits_64(offline, config, arguments, message):
     arguments = [str(config.secret_file("good", SECRET)) if each == "good" else each for each in arguments]
