@@ -68,7 +68,8 @@ on_body(const rd_kafka_message_t *message, const struct quarantine_record *recor
         (void)error;
         has_body = 1;
         if (as_raw) {
-                (void)fwrite(message->payload, 1, message->len, stdout);
+                /* An empty value may be a null pointer. */
+                (void)fwrite(message->len == 0 ? "" : message->payload, 1, message->len, stdout);
         } else if (as_json) {
                 print_json(record, message);
         } else {
