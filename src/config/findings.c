@@ -27,12 +27,6 @@ static const struct {
     [FINDING_SKIPPED] = {"skipped", "skipped: ", "skip", "-"},
 };
 
-const char *
-finding_level_name(enum finding_level level)
-{
-        return levels[level].name;
-}
-
 struct finding *
 findings_add(struct findings *findings, enum finding_level level, const char *subject, const char *format,
              ...)

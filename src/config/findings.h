@@ -74,9 +74,6 @@ void findings_move(struct findings *findings, struct findings *others);
 /* Release the findings. The list is empty afterwards. */
 void findings_clear(struct findings *findings);
 
-/* Return the name of a level in JSON: error, warning, note, passed or skipped. */
-const char *finding_level_name(enum finding_level level);
-
 /**
  * finding_print(out, finding):
  * Print a finding as text: `SUBJECT:LINE: warning: TEXT`, and on a second line `  remedy: REMEDY` if it has

@@ -241,17 +241,3 @@ producer_is_broken(const struct producer *producer, struct error *error)
         return rd_kafka_fatal_error(producer->client, error->text, sizeof(error->text)) !=
                RD_KAFKA_RESP_ERR_NO_ERROR;
 }
-
-int
-producer_is_denied(const struct producer *producer)
-{
-        char reason[8];
-
-        return client_is_denied(rd_kafka_fatal_error(producer->client, reason, sizeof(reason)));
-}
-
-size_t
-producer_outstanding(const struct producer *producer)
-{
-        return (size_t)rd_kafka_outq_len(producer->client);
-}

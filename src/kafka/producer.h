@@ -105,10 +105,4 @@ int producer_has_id(const struct producer *producer);
 /* Whether it has failed for good and must be replaced; error says why. */
 int producer_is_broken(const struct producer *producer, struct error *error);
 
-/* Whether it has failed because the account may not append. */
-int producer_is_denied(const struct producer *producer);
-
-/* Return the number of records that are not reported yet. */
-size_t producer_outstanding(const struct producer *producer);
-
 #endif

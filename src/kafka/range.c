@@ -270,24 +270,3 @@ range_first(const struct config *config, const char *bootstrap, const struct ran
         free(cut);
         return result;
 }
-
-enum range_result
-range_kept_since(const struct config *config, const char *bootstrap, const struct range *ranges, size_t n,
-                 int64_t *since_ms, struct error *error)
-{
-        struct range *cut = mem_alloc(n * sizeof(*cut));
-        enum range_result result;
-
-        memcpy(cut, ranges, n * sizeof(*cut));
-        for (size_t i = 0; i < n; i++) {
-                if (cut[i].from == 0)
-                        cut[i].to = 0; /* complete: its first record need not be read */
-        }
-        result = range_first(config, bootstrap, cut, n, since_ms, error);
-        for (size_t i = 0; i < n; i++) {
-                if (cut[i].from == 0)
-                        since_ms[i] = RANGE_KEPT_ALL;
-        }
-        free(cut);
-        return result;
-}

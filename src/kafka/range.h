@@ -49,7 +49,7 @@ enum range_result {
 enum range_result range_read(const struct config *config, const char *bootstrap, struct range *ranges,
                              size_t n, range_record *on_record, void *arg, struct error *error) MUST_CHECK;
 
-/* Results of range_kept_since(). */
+/* Since when a partition has its records: always; never, as of an empty range. */
 #define RANGE_KEPT_ALL INT64_MIN
 #define RANGE_KEPT_NOTHING INT64_MAX
 
@@ -60,15 +60,5 @@ enum range_result range_read(const struct config *config, const char *bootstrap,
  */
 enum range_result range_first(const struct config *config, const char *bootstrap, const struct range *ranges,
                               size_t n, int64_t *first_ms, struct error *error) MUST_CHECK;
-
-/**
- * range_kept_since(config, bootstrap, ranges, n, since_ms, error):
- * Find since when each of n ranges, which begin at the first offset of their partitions, is complete:
- * since_ms is the timestamp of its first record, RANGE_KEPT_ALL if nothing was deleted before it, or
- * RANGE_KEPT_NOTHING if all records were. Returns as range_read().
- */
-enum range_result range_kept_since(const struct config *config, const char *bootstrap,
-                                   const struct range *ranges, size_t n, int64_t *since_ms,
-                                   struct error *error) MUST_CHECK;
 
 #endif

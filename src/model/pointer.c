@@ -67,25 +67,6 @@ pointer_clear(struct pointer *pointer)
         memset(pointer, 0, sizeof(*pointer));
 }
 
-const char *
-pointer_doubt(const struct pointer *pointer)
-{
-        for (size_t i = 0; i < pointer->n_segments; i++) {
-                const char *segment = pointer->segments[i];
-
-                if (*segment == '\0')
-                        return "it ends with a slash or has two in a row, which means a member without a "
-                               "name";
-                if (segment[0] == '0' && segment[1] != '\0' && segment[strspn(segment, "0123456789")] == '\0')
-                        return "an index with a leading zero is that of no element";
-                if (strcmp(segment, "*") == 0)
-                        return "a JSON Pointer has no wildcards; * is a member of this name";
-                if (strcmp(segment, "-") == 0)
-                        return "- stands for the place behind the last element, where there is none";
-        }
-        return NULL;
-}
-
 /* Return the watch of the lowest bit, which must exist. */
 static const struct pointer_watch *
 first_of(const struct pointer_walk *walk, uint32_t bits)

@@ -25,9 +25,6 @@ struct pointer {
 int pointer_parse(const char *text, struct pointer *pointer, struct error *error) MUST_CHECK;
 void pointer_clear(struct pointer *pointer);
 
-/* Return why a valid pointer probably leads to nothing (RFC 6901, section 4), a constant, or NULL. */
-const char *pointer_doubt(const struct pointer *pointer);
-
 #define POINTER_MAX_WATCHES 32
 
 /* A place in a document to look for. */

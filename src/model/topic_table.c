@@ -223,16 +223,6 @@ topic_table_find(const struct topic_table *table, const char *kind, size_t len)
         return rule == NULL || rule->topic == NULL ? NULL : rule;
 }
 
-int
-topic_table_has_family(const struct topic_table *table, const char *beginning, size_t len)
-{
-        for (size_t i = 0; i < table->n; i++) {
-                if (strncmp(table->rules[i]->pattern, beginning, len) == 0)
-                        return 1;
-        }
-        return 0;
-}
-
 size_t
 topic_table_size(const struct topic_table *table)
 {

@@ -46,9 +46,6 @@ void topic_table_add_defaults(struct topic_table *table, const char *prefix);
  */
 const struct topic_rule *topic_table_find(const struct topic_table *table, const char *kind, size_t len);
 
-/* Return whether a rule is for kinds that begin with these len bytes. */
-int topic_table_has_family(const struct topic_table *table, const char *beginning, size_t len);
-
 /* The rules that have a topic. */
 size_t topic_table_size(const struct topic_table *table);
 const struct topic_rule *topic_table_rule(const struct topic_table *table, size_t index);

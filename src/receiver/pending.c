@@ -323,16 +323,3 @@ pending_next_deadline(const struct pending_list *list)
 {
         return earlier(earlier(-1, TAILQ_FIRST(&list->waiting)), TAILQ_FIRST(&list->spooling));
 }
-
-size_t
-pending_count(const struct pending_list *list)
-{
-        const struct pending *pending;
-        size_t n = 0;
-
-        TAILQ_FOREACH(pending, &list->waiting, entry)
-        n++;
-        TAILQ_FOREACH(pending, &list->spooling, entry)
-        n++;
-        return n;
-}

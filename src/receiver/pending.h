@@ -94,9 +94,6 @@ size_t pending_expire(struct pending_list *list, int64_t now_ms);
 /* Wait until the spool has reported on all deliveries. */
 void pending_await_spool(struct pending_list *list);
 
-/* Number of waiting deliveries. Takes time in proportion to it. */
-size_t pending_count(const struct pending_list *list);
-
 /* The first deadline, or -1 when no delivery waits. */
 int64_t pending_next_deadline(const struct pending_list *list);
 
